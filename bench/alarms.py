@@ -32,6 +32,7 @@ from dataclasses import replace
 import numpy as np
 
 import graphgauge as gg
+from graphgauge.metrics import MetricName
 from graphgauge.monitor import (
     ColumnNames,
     FloatArray,
@@ -205,7 +206,9 @@ def worse(sample: Sample, metric: str, by: float) -> Sample:
     """The same targets with one metric moved to its worse side by a distance, inside its range."""
     own = sample.values[metric]
     moved = (
-        np.clip(np.round(own + by), 1, CAP) if metric.endswith("_ec") else np.clip(own - by, 0, 1)
+        np.clip(np.round(own + by), 1, CAP)
+        if MetricName.parse(metric).family == "ec"
+        else np.clip(own - by, 0, 1)
     )
     return replace(sample, values={**sample.values, metric: moved})
 

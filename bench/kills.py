@@ -29,6 +29,7 @@ import psutil
 
 from graphgauge.benchmark import STORE_FILE, BenchmarkRun
 from graphgauge.core import BadFile
+from graphgauge.metrics import MetricName
 from graphgauge.store import Store
 
 
@@ -57,7 +58,7 @@ def table(folder: Path) -> list[str]:
     rows = [
         row.record()
         for row in BenchmarkRun(folder).results().rows
-        if not row.metric.startswith("time")
+        if MetricName.parse(row.metric).family != "time"
     ]
     return sorted(
         repr({name: value for name, value in row.items() if name != "seconds"}) for row in rows

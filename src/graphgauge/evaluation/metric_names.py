@@ -4,9 +4,10 @@ interval of a mean of them.
 
 import math
 from collections.abc import Iterable
+from typing import Literal
 
 from graphgauge.core import Interval, lookup, mean_interval
-from graphgauge.metrics import METRICS
+from graphgauge.metrics import METRICS, MetricName
 
 #: the numbers that a summary shows first
 HEADLINES = {
@@ -47,12 +48,9 @@ def higher_is_better(metric: str) -> bool:
     (False, True, False)
     """
     ways = {**{name: own.higher_is_better for name, own in METRICS.items()}, **_OTHER_DIRECTIONS}
-    return ways[metric] if metric in ways else lookup(ways, _strip_side(metric), "metric")
-
-
-def _strip_side(metric: str) -> str:
-    """The name of a metric without that of its side."""
-    return metric.removeprefix("feature_").removeprefix("edge_").removeprefix("node_")
+    if metric in ways:
+        return ways[metric]
+    return lookup(ways, MetricName.parse(metric).without_side, "metric")
 
 
 def interval_of_mean(metric: str, *groups: Iterable[float]) -> Interval | None:
@@ -62,9 +60,8 @@ def interval_of_mean(metric: str, *groups: Iterable[float]) -> Interval | None:
     >>> interval_of_mean("edge_pertinence", [0.9, 1.0, 1.0, 1.0])[1]
     1.0
     """
-    plain = _strip_side(metric)
-    known = METRICS.get(metric) or METRICS.get(plain)
+    name = MetricName.parse(metric)
+    known = METRICS.get(metric) or METRICS.get(name.without_side)
     bounds = known.bounds if known is not None else (-math.inf, math.inf)
-    return mean_interval(
-        *map(list, groups), bounds=bounds, scale="log" if plain.startswith("time") else "linear"
-    )
+    scale: Literal["linear", "log"] = "log" if name.family == "time" else "linear"
+    return mean_interval(*map(list, groups), bounds=bounds, scale=scale)

@@ -17,6 +17,7 @@ from graphgauge.evaluation.metric_value import FAULTS, OK, STATUSES, MetricValue
 from graphgauge.evaluation.score_trace import ScoreTrace
 from graphgauge.evaluation.settings import Settings
 from graphgauge.explainers import number_occurrences
+from graphgauge.metrics import MetricName
 from graphgauge.models import digest_of_network
 
 if TYPE_CHECKING:
@@ -256,7 +257,10 @@ class Results:
         parts = []
         for k in (k for k in _FLIPPED_WITHIN if k <= self.settings.cap):
             part = ecs.copy()
-            part["metric"] = ecs["metric"].str.replace("_ec", f"_flipped_{k}")
+            part["metric"] = [
+                str(MetricName(MetricName.parse(name).side, "flipped", str(k)))
+                for name in ecs["metric"]
+            ]
             part["value"] = (ecs["flipped"].astype(bool) & (ecs["value"] <= k)).astype(float)
             parts.append(part)
         import pandas as pd
@@ -324,7 +328,7 @@ class Results:
         """
         found = self.rows[row] if isinstance(row, int) else row
         record = found.record() if isinstance(found, Row) else found
-        side = str(record["metric"]).partition("_")[0]
+        side = MetricName.parse(str(record["metric"])).side
         target = record["target"]
         key = (
             str(record["explainer"]),

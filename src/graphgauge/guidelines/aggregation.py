@@ -21,6 +21,7 @@ from graphgauge.core import BadSetting, Interval, Target
 from graphgauge.evaluation import OK, Results, Settings, interval_of_mean
 from graphgauge.guidelines.reference_data import TASK_KINDS, load_guideline
 from graphgauge.guidelines.requirements import Requirements
+from graphgauge.metrics import MetricName
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,14 +97,11 @@ class AggregatedScores:
 
         Pertinence has the form that the settings put first.
         """
-        chosen = [
-            name
-            for name in JUDGED_METRICS
-            if self.focus is None or name.startswith((self.focus, "time"))
-        ]
+        names = [MetricName.parse(name) for name in JUDGED_METRICS]
         return [
-            f"{name.split('_')[0]}_{self.pertinence}" if name.endswith("pertinence") else name
-            for name in chosen
+            f"{name.side}_{self.pertinence}" if name.family == "pertinence" else str(name)
+            for name in names
+            if self.focus is None or name.side in (self.focus, "")
         ]
 
 
@@ -155,7 +153,7 @@ def judged_pertinence_form(settings: Settings, metrics: Iterable[str]) -> str:
 
     It is the twin if the settings put twins first and it was measured.
     """
-    has_tied = any(metric.endswith("_pertinence_tied") for metric in metrics)
+    has_tied = any(MetricName.parse(metric).without_side == "pertinence_tied" for metric in metrics)
     return "pertinence_tied" if settings.headline == "twins" and has_tied else "pertinence"
 
 
@@ -211,7 +209,7 @@ def add_stability_chance_rows(table: "pd.DataFrame") -> "pd.DataFrame":
     import pandas as pd
 
     parts = [table]
-    for side in SIDES if _has_metric_ending(table, "_stability_corrected") else ():
+    for side in SIDES if _has_metric(table, "stability_corrected") else ():
         raw, corrected = (
             table[(table["metric"] == f"{side}_{form}") & (table["status"] == OK)]
             for form in ("stability", "stability_corrected")
@@ -235,13 +233,13 @@ def infer_task_kind(task: str, rows: "pd.DataFrame") -> str | None:
     if task in TASK_KINDS or not len(rows):
         return task if task in TASK_KINDS else None
     level = "link" if isinstance(rows["target"].iloc[0], tuple) else "node"
-    is_regression = _has_metric_ending(rows, "_pertinence_abs")
+    is_regression = _has_metric(rows, "pertinence_abs")
     return f"{level}_{'regression' if is_regression else 'classification'}"
 
 
-def _has_metric_ending(rows: "pd.DataFrame", ending: str) -> bool:
-    """Whether the name of some metric has this ending."""
-    return any(metric.endswith(ending) for metric in set(rows["metric"]))
+def _has_metric(rows: "pd.DataFrame", name: str) -> bool:
+    """Whether the rows have a metric, named without its side."""
+    return any(MetricName.parse(metric).without_side == name for metric in set(rows["metric"]))
 
 
 def _aggregate_table(table: "pd.DataFrame", requirements: Requirements) -> AggregatedScores:
@@ -266,7 +264,7 @@ def _aggregate_table(table: "pd.DataFrame", requirements: Requirements) -> Aggre
     kinds = {
         task: requirements.task_kind or (task if task in TASK_KINDS else None) for task in tasks
     }
-    has_paper_form = any(metric.endswith("_pertinence") for _, metric in scores)
+    has_paper_form = any(MetricName.parse(name).without_side == "pertinence" for _, name in scores)
     form = "pertinence" if has_paper_form else "pertinence_tied"
     cap = load_guideline("thresholds")["compactness"]["cap"]
     return AggregatedScores(scores, kinds, cap, form, requirements.focus)
@@ -275,14 +273,14 @@ def _aggregate_table(table: "pd.DataFrame", requirements: Requirements) -> Aggre
 def _add_stability_chance(scores: dict[tuple[Subject, str], AggregatedScore]) -> None:
     """Add S0, computed from the means of S and c."""
     for (subject, metric), corrected in list(scores.items()):
-        raw = scores.get((subject, metric.removesuffix("_corrected")))
-        if not metric.endswith("_stability_corrected") or raw is None:
+        name = MetricName.parse(metric)
+        raw = scores.get((subject, str(name.in_form(""))))
+        if name.without_side != "stability_corrected" or raw is None:
             continue
         if raw.mean is None or corrected.mean is None or corrected.mean >= 1 - 1e-9:
             continue
         chance = (raw.mean - corrected.mean) / (1 - corrected.mean)
-        name = metric.removesuffix("corrected") + "chance"
-        scores[subject, name] = AggregatedScore(chance, corrected.n)
+        scores[subject, str(name.in_form("chance"))] = AggregatedScore(chance, corrected.n)
 
 
 def _none_if_missing(value: float | None) -> float | None:

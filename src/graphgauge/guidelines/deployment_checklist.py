@@ -15,6 +15,7 @@ from graphgauge.guidelines.recommendation import Recommendation, recommend
 from graphgauge.guidelines.reference_data import load_guideline
 from graphgauge.guidelines.requirements import Requirements
 from graphgauge.guidelines.threshold_check import check
+from graphgauge.metrics import MetricName
 
 ITEM_DONE, ITEM_NOT_DONE, ITEM_OPEN = "done", "not done", "open"
 
@@ -122,7 +123,7 @@ def _validation_state(results: Results, name: str) -> tuple[str, str]:
     for row in results.rows:
         if row.explainer == name:
             measured = counts.setdefault((row.task, row.model), set())
-            if row.cell.status == OK and not row.metric.startswith("time"):
+            if row.cell.status == OK and MetricName.parse(row.metric).family != "time":
                 measured.add(row.target)
     fewest = min(map(len, counts.values()))
     told = (

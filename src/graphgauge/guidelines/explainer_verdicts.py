@@ -64,6 +64,7 @@ from graphgauge.guidelines.verdict_sentences import (
     verdict_sentence,
     worse_sentence,
 )
+from graphgauge.metrics import MetricName
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,7 +186,7 @@ def _judge_against_limit(
 
 def _apply_random_baseline(verdict: Verdict, scores: AggregatedScores, baseline: str) -> Verdict:
     """Adjust a verdict by what random scores reach, and by the number of targets."""
-    family, side = metric_family(verdict.metric), verdict.metric.split("_")[0]
+    family, side = metric_family(verdict.metric), MetricName.parse(verdict.metric).side
     if family == "time":
         return verdict
     subject = (verdict.task, verdict.model, verdict.explainer)

@@ -30,6 +30,7 @@ from graphgauge.guidelines.verdict_sentences import (
     unsafe_note,
     verdict_sentence,
 )
+from graphgauge.metrics import MetricName
 
 #: a row of `Results.to_pandas`: its columns hold texts, numbers, targets and lists
 Row = Mapping[str, Any]
@@ -94,7 +95,7 @@ def _judge_explanation(
         return replace(verdict, number=number, status=limit, reason=reason)
     chance = values.get((*_explanation_key(row), f"{metric}_chance"))  # of stability only
     vacuous = vacuity_reason(metric, limit, scores.cap, chance, "a permutation of the scores")
-    p = values.get((*_explanation_key(row), metric.removesuffix("_tied") + "_p"))
+    p = values.get((*_explanation_key(row), str(MetricName.parse(metric).in_form("p"))))
     doubts = [
         vacuous,
         _unproven_note(metric, p, least_p),
@@ -136,11 +137,12 @@ def _unproven_note(metric: str, p: float | None, least_p: Mapping[str, float]) -
             f"one target says little: {share:.0%} of random rankings reach 0.6 on a target of "
             "Cora; measure with twins=True"
         )
-    level = max(SIGNIFICANCE_LEVEL, least_p[metric.split("_")[0]])
+    level = max(SIGNIFICANCE_LEVEL, least_p[MetricName.parse(metric).side])
     return "" if p <= level + ROUNDING_TOLERANCE else f"a random order does as well (p = {p:.3g})"
 
 
 def _unflipped_note(row: Row) -> str:
     """Return a note if the EC is only the number of candidates or the cap."""
-    is_open = row["metric"].endswith("_ec") and row["flipped"] is not None and not row["flipped"]
+    is_ec = MetricName.parse(row["metric"]).family == "ec"
+    is_open = is_ec and row["flipped"] is not None and not row["flipped"]
     return "the prediction never changed, so this is where the edits ended" if is_open else ""

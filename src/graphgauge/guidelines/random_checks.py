@@ -20,6 +20,7 @@ from graphgauge.guidelines.paired_comparisons import (
 )
 from graphgauge.guidelines.score_checks import smallest_p_of_side
 from graphgauge.guidelines.thresholds import ROUNDING_TOLERANCE, metric_title
+from graphgauge.metrics import MetricName
 
 
 def _find_no_better_than_random(run: DiagnosedRun) -> Iterator[Finding]:
@@ -80,7 +81,7 @@ def _sign_test_finding(explainer: str, random: RandomComparison) -> Finding:
     """Report the sign test of pertinence, and the other measures."""
     n, p = random.wins + random.losses, random.p_value
     first = next(
-        (each for each in random.comparisons if each.metric.endswith("_tied")),
+        (each for each in random.comparisons if MetricName.parse(each.metric).form == "tied"),
         random.comparisons[0],
     )
     verb = "beats" if random.baseline else "is above"

@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from graphgauge.core import lookup
+from graphgauge.metrics import MetricName
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -45,7 +46,7 @@ def threshold_entry(metric: str) -> dict[str, Any]:
     """
     return lookup(
         {entry["metric"]: entry for entry in load_guideline("thresholds")["threshold"]},
-        metric.removesuffix("_tied"),
+        str(MetricName.parse(metric).as_paper()),
         "metric",
     )
 
@@ -76,10 +77,9 @@ def metric_family(metric: str) -> str:
     >>> metric_family("feature_pertinence_tied"), metric_family("time")
     ('pertinence', 'time')
     """
-    plain = metric.removeprefix("feature_").removeprefix("edge_")
     return lookup(
         {"stability": "stability", "pertinence": "pertinence", "ec": "ec", "time": "time"},
-        plain.split("_")[0],
+        MetricName.parse(metric).family,
         "metric",
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from graphgauge.core import BadSetting
 from graphgauge.guidelines.reference_data import TASK_KINDS, load_guideline
+from graphgauge.metrics import MetricName
 
 STAKES = ("standard", "high-stakes")
 LATENCIES = ("interactive", "batch", "offline")
@@ -104,12 +105,13 @@ class Requirements:
 
     def limit(self, metric: str) -> float | None:
         """Return the user's own threshold of a metric; None if there is none."""
-        given = self.limits.get(metric.removesuffix("_tied"))
+        name = MetricName.parse(metric)
+        given = self.limits.get(str(name.as_paper()))
         if given is None or not isinstance(given, str):
             return None if given is None else float(given)
-        size = self.num_edges if metric.startswith("edge") else self.num_features
+        size = self.num_edges if name.side == "edge" else self.num_features
         if size is None:
-            side = "num_edges" if metric.startswith("edge") else "num_features"
+            side = "num_edges" if name.side == "edge" else "num_features"
             raise BadSetting(
                 f"the limit {given!r} of {metric} is a share, but {side} is not given."
             )
@@ -151,7 +153,7 @@ def _limit_problem(name: str, limit: Any) -> str:
         number = _parse_percentage(limit) if isinstance(limit, str) else float(limit)
     except (TypeError, ValueError):
         return f"the limit of {name} must be a number or a share such as '10%', but is {limit!r}"
-    if isinstance(limit, str) and not name.endswith("_ec"):
+    if isinstance(limit, str) and MetricName.parse(name).family != "ec":
         return (
             f"the limit of {name} must be a number: shares are for feature_ec and edge_ec, "
             f"but {limit!r} was given"

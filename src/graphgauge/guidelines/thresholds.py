@@ -23,6 +23,7 @@ from graphgauge.guidelines.requirements import (
     Requirements,
     edits_for_share,
 )
+from graphgauge.metrics import MetricName
 
 ROUNDING_TOLERANCE = 1e-9  #: rounding that never decides
 _FAMILY_TITLES = {
@@ -173,15 +174,9 @@ def metric_title(metric: str) -> str:
     >>> metric_title("edge_pertinence_abs")
     'Edge pertinence (by |change|)'
     """
-    side = metric.split("_")[0] + " " if metric.startswith(("edge_", "feature_")) else ""
-    form = (
-        " (ties half)"
-        if metric.endswith("_tied")
-        else " (by |change|)"
-        if metric.endswith("_abs")
-        else ""
-    )
-    return (side + _FAMILY_TITLES[metric_family(metric)]).capitalize() + form
+    name = MetricName.parse(metric)
+    form = {"tied": " (ties half)", "abs": " (by |change|)"}.get(name.form, "")
+    return f"{name.side} {_FAMILY_TITLES[metric_family(metric)]}".strip().capitalize() + form
 
 
 # --- vacuous thresholds ---------------------------------------------------------------------------
@@ -197,7 +192,7 @@ def vacuity_reason(metric: str, limit: Limit, cap: int, chance: float | None, wh
         chance: What the baseline reaches, if known.
         who: Name of the baseline.
     """
-    if metric.endswith("_ec") and limit.value >= cap:
+    if MetricName.parse(metric).family == "ec" and limit.value >= cap:
         over = (
             f"{format_metric_value(metric, limit.value - cap)} above the cap"
             if limit.value > cap
@@ -218,7 +213,7 @@ def vacuity_reason(metric: str, limit: Limit, cap: int, chance: float | None, wh
 
 def reachability_note(metric: str, limit: Limit) -> str:
     """Return a remark on a feature limit of less than two edits; '' for other limits."""
-    if not metric.endswith("_ec") or limit.value >= 2:
+    if MetricName.parse(metric).family != "ec" or limit.value >= 2:
         return ""
     if limit.value < LEAST_EDITS:
         value = format_metric_value(metric, limit.value)

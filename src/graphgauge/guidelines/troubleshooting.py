@@ -35,6 +35,7 @@ from graphgauge.guidelines.reference_data import (
     troubleshooting_entry,
 )
 from graphgauge.guidelines.thresholds import Limit, find_limit, format_metric_value, metric_title
+from graphgauge.metrics import MetricName
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +100,7 @@ def _share_of_ties(
     It is None for a run that was read from disk, because it has no curves.
     """
     most = load_rules()["troubleshooting"]["most_traces"]
-    side, traces = metric.split("_")[0], run.results.stories
+    side, traces = MetricName.parse(metric).side, run.results.stories
     keys = [(explainer, target, occurrence, side) for _, _, target, occurrence in low.index]
     cases = [case for key in keys[:most] if key in traces for case in traces[key]().cases]
     return sum(case.tied for case in cases) / len(cases) if cases else None

@@ -12,6 +12,7 @@ from graphgauge.guidelines.thresholds import (
     format_metric_value,
     metric_title,
 )
+from graphgauge.metrics import MetricName
 
 STATUS_REASONS = {**STATUSES, **FAULTS}  #: every status that a row can have, for people
 
@@ -120,7 +121,8 @@ def below_half_note(metric: str, number: float, chance: float | None, baseline: 
     In the paper's form ties count as lost, so chance lies below 0.5 too.
     """
     half = load_guideline("thresholds")["pertinence"]["random"]
-    if metric.endswith("_tied") or metric_family(metric) != "pertinence" or number >= half:
+    is_tied = MetricName.parse(metric).form == "tied"
+    if is_tied or metric_family(metric) != "pertinence" or number >= half:
         return ""
     usual = load_guideline("chance")["pertinence"]["edges_cora"]
     reached = (

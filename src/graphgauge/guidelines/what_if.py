@@ -16,6 +16,7 @@ from graphgauge.guidelines.recommendation import recommend_for
 from graphgauge.guidelines.reference_data import metric_family, threshold_entry
 from graphgauge.guidelines.requirements import Requirements
 from graphgauge.guidelines.thresholds import Limit, find_limit, metric_title
+from graphgauge.metrics import MetricName
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def _make_threshold_slider(
     limit = find_limit(metric, found.kinds.get(task), wanted)
     start = limit.value if isinstance(limit, Limit) else None
     most, step = _slider_range(found, task, metric, start)
-    name = metric.removesuffix("_tied")
+    name = str(MetricName.parse(metric).as_paper())
     return ThresholdSlider(
         name, metric_title(metric), str(threshold_entry(metric)["direction"]), start, most, step
     )

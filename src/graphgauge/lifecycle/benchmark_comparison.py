@@ -26,6 +26,7 @@ from graphgauge.guidelines import (
     shipped_benchmark,
 )
 from graphgauge.lifecycle.shortlist import benchmark_kind
+from graphgauge.metrics import MetricName
 from graphgauge.models import BaseModel
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def _numbers_phrase(line: BenchmarkComparison) -> str:
 
 def _ratio_reason(line: BenchmarkComparison, own: _GraphSize, other: _GraphSize) -> str:
     """Return what differs in the same direction as an EC: degree or features, and depth."""
-    is_more, is_edge = (line.ratio or 0) > 1, line.metric.startswith("edge")
+    is_more, is_edge = (line.ratio or 0) > 1, MetricName.parse(line.metric).side == "edge"
     what = (
         ("degree", own.degree, other.degree)
         if is_edge

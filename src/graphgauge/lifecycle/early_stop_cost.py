@@ -20,6 +20,7 @@ from graphgauge.core import FAIL, Target
 from graphgauge.evaluation import OK, Evaluator, Results, Settings
 from graphgauge.explainers import BaseExplainer
 from graphgauge.guidelines import Requirements, load_guideline, verdicts
+from graphgauge.metrics import MetricName
 
 _TRIAL_METRICS = (
     "feature_pertinence",
@@ -218,7 +219,7 @@ def _mean_trials(results: Results, explainer: str) -> float:
     rows = [
         row
         for row in results.rows
-        if row.explainer == explainer and row.metric.endswith("_pertinence")
+        if row.explainer == explainer and MetricName.parse(row.metric).without_side == "pertinence"
     ]
     counts = [count for row in rows for count in row.cell.trials or ()]
     return sum(counts) / len(counts) if counts else 0.0

@@ -48,6 +48,7 @@ from .ground_truth import f1_at_k as f1_at_k
 from .ground_truth import jaccard as jaccard
 from .ground_truth import precision_at_k as precision_at_k
 from .ground_truth import recall_at_k as recall_at_k
+from .metric_name import MetricName as MetricName
 from .pertinence import Pertinence as Pertinence
 from .pertinence import PertinenceAbs as PertinenceAbs
 from .pertinence import PertinenceP as PertinenceP

@@ -27,6 +27,7 @@ from graphgauge.benchmark import (
     sort_as_in_paper,
 )
 from graphgauge.evaluation import Results, higher_is_better
+from graphgauge.metrics import MetricName
 from graphgauge.plots.colours import GREY, SERIES
 from graphgauge.plots.text_labels import letters_that_fit
 
@@ -248,10 +249,11 @@ def _draw_axes(axes: "Axes", pair: MetricPair) -> None:
     """Label the axes, and say which way is better."""
     axes.set_xlabel(axis_label(pair[0], "→", "←"))
     axes.set_ylabel(axis_label(pair[1], "↑", "↓"))
-    if pair[1].startswith("time"):
+    vertical = MetricName.parse(pair[1])
+    if vertical.family == "time":
         axes.set_yscale("log")
     axes.margins(0.1)
-    if pair[1].endswith("_ec"):
+    if vertical.family == "ec":
         axes.set_ylim(bottom=max(0.0, axes.get_ylim()[0]))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#DDDDDD", linewidth=0.5)
@@ -266,13 +268,12 @@ def axis_label(metric: str, more: str, less: str) -> str:
     >>> axis_label("edge_pertinence", "→", "←")
     'edge pertinence (higher is better →)'
     """
-    side, _, form = (
-        metric.partition("_") if metric.startswith(("edge_", "feature_")) else ("", "", metric)
-    )
-    name = f"{side} {_AXIS_WORDS.get(form, form.replace('_', ' '))}".strip()
+    parsed = MetricName.parse(metric)
+    form = parsed.without_side
+    name = f"{parsed.side} {_AXIS_WORDS.get(form, form.replace('_', ' '))}".strip()
     if higher_is_better(metric):
         return f"{name} (higher is better {more})"
-    return f"{name} ({'fewer' if form == 'ec' else 'less'} is better {less})"
+    return f"{name} ({'fewer' if parsed.family == 'ec' else 'less'} is better {less})"
 
 
 def _label_front(axes: "Axes", table: "pd.DataFrame") -> None:

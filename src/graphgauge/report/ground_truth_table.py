@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from graphgauge.evaluation import TRUTH_KINDS, TRUTH_METRIC_MEANINGS
 from graphgauge.guidelines import AggregatedScore, AggregatedScores
+from graphgauge.metrics import MetricName
 from graphgauge.report.score_table import Record, explain_gap
 
 
@@ -24,7 +25,7 @@ def build_truth_tables(measured: AggregatedScores, tasks: Sequence[str]) -> list
             {
                 "metric": name,
                 "title": _title(name),
-                "meaning": TRUTH_METRIC_MEANINGS[name.partition("_")[2]],
+                "meaning": TRUTH_METRIC_MEANINGS[MetricName.parse(name).without_side],
             }
             for name in metrics
         ]

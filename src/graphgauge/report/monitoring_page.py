@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from graphgauge.core import BadFile
 from graphgauge.guidelines import ITEM_DONE, ITEM_NOT_DONE, ITEM_OPEN, ChecklistItem, load_guideline
+from graphgauge.metrics import MetricName
 from graphgauge.monitor import (
     CLOCK_METRICS,
     INSIDE,
@@ -131,8 +132,10 @@ def monitored_title(metric: str) -> str:
     >>> monitored_title("edge_ec"), monitored_title("feature_pertinence"), monitored_title("time")
     ('Edge effective compactness', 'Feature pertinence', 'Time (s)')
     """
+    name = MetricName.parse(metric)
     words = {"ec": "effective compactness", "time": "time (s)"}
-    text = " ".join(words.get(word, word) for word in metric.split("_"))
+    family = words.get(name.family, name.family.replace("_", " "))
+    text = " ".join(part for part in (name.side, family, name.form) if part)
     return text[:1].upper() + text[1:]
 
 

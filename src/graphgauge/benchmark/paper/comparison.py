@@ -36,6 +36,7 @@ from graphgauge.benchmark.task_kinds import TASK_KIND_TITLES
 from graphgauge.benchmark.tidy_table import CONFIGURATION_COLUMNS, Study, as_study
 from graphgauge.core import UndefinedScore
 from graphgauge.evaluation import Results
+from graphgauge.metrics import MetricName
 
 TIE_WIDTHS = {"pertinence": 0.03, "stability": 0.005, "ec": 3.0, "time": 0.01}
 _ALLOWED_DIFFERENCES = {"pertinence": 0.1, "stability": 0.1, "ec": 10.0}
@@ -228,16 +229,9 @@ def _agrees_with_paper(metric: str, ours: float, paper: float) -> bool:
     if metric == "time":
         ratio = max(ours, _SHORTEST_TIME) / max(paper, _SHORTEST_TIME)
         return 1 / _TIME_FACTOR <= ratio <= _TIME_FACTOR
-    return bool(abs(ours - paper) <= _ALLOWED_DIFFERENCES[_metric_form(metric)] + 1e-9)
-
-
-def _metric_form(metric: str) -> str:
-    """The name of a metric without its side.
-
-    >>> _metric_form("edge_pertinence"), _metric_form("time")
-    ('pertinence', 'time')
-    """
-    return metric.removeprefix("feature_").removeprefix("edge_")
+    return bool(
+        abs(ours - paper) <= _ALLOWED_DIFFERENCES[MetricName.parse(metric).without_side] + 1e-9
+    )
 
 
 def _compare_orders(cells: pd.DataFrame, draws: int, seed: int) -> pd.DataFrame:
@@ -260,7 +254,7 @@ def _compare_order(
     kind: str, metric: str, part: pd.DataFrame, draws: int, seed: int
 ) -> dict[str, Any]:
     """Compare the order of the explainers for one kind and metric."""
-    tie = TIE_WIDTHS[_metric_form(metric)]
+    tie = TIE_WIDTHS[MetricName.parse(metric).without_side]
     median, low = _order_repeatability(part, metric, draws, seed)
     return {
         "kind": kind,
@@ -287,7 +281,7 @@ def _order_repeatability(
     Draws in which all are tied have no ρ and are left out; NaN where the paper's own order is one
     tie.
     """
-    form, means = _metric_form(metric), part["paper"].to_numpy(float)
+    form, means = MetricName.parse(metric).without_side, part["paper"].to_numpy(float)
     errors = part["paper_sd"].to_numpy(float) / np.sqrt(
         part["paper_configurations"].to_numpy(float)
     )

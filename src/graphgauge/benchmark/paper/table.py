@@ -29,6 +29,7 @@ from graphgauge.benchmark.task_kinds import kind_title
 from graphgauge.benchmark.tidy_table import CONFIGURATION_COLUMNS, Study, as_study
 from graphgauge.core import lookup
 from graphgauge.evaluation import Results, higher_is_better
+from graphgauge.metrics import MetricName
 
 #: which numbers stand in the seven columns
 _COLUMN_METRICS = {
@@ -165,7 +166,7 @@ def _summarise_cell(
     good = part[part["status"] == "ok"]
     means = good.groupby(CONFIGURATION_COLUMNS)["value"].mean()
     has_not_flipped = good["flipped"].eq(False)  # None is not False
-    never = int(has_not_flipped.sum()) if metric.endswith("_ec") else None
+    never = int(has_not_flipped.sum()) if MetricName.parse(metric).family == "ec" else None
     return {
         "kind": kind,
         "explainer": explainer,
