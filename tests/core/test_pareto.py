@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphgauge.core.pareto import _dominates, is_on_front
+from graphgauge.core.pareto import dominates, is_on_front
 
 POINTS = st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=8)
 
@@ -39,5 +39,5 @@ def test_differences_within_the_tolerance_are_none():
 def test_nan_is_on_no_front_and_dominates_nobody():
     points = np.array([[np.nan, 9.0], [1.0, 1.0]])
     assert is_on_front(points).tolist() == [False, True]
-    assert not _dominates(points[0], points[1])
-    assert not _dominates(points[1], points[0])
+    assert not dominates(points[0], points[1])
+    assert not dominates(points[1], points[0])

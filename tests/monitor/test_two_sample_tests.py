@@ -81,7 +81,7 @@ def test_far_tails_of_two_valued_samples_are_hypergeometric():
     truth = comb(50, 5) / comb(250, 5)
     assert _exact_ks_p_value(new, old, 5 * 200) == pytest.approx(truth, rel=1e-9)
     assert _rank_sum_p_value(new, old) == pytest.approx(2 * truth, rel=1e-9)
-    ranks = two_samples.double_ranks(np.concatenate([new, old]))
+    ranks = two_samples._double_ranks(np.concatenate([new, old]))
     assert _normal_p_value(ranks, 50) < truth / 30
 
 

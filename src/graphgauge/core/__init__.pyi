@@ -45,6 +45,7 @@ from .intervals import student_quantile as student_quantile
 from .memory import budget_bytes as budget_bytes
 from .memory import parse_bytes as parse_bytes
 from .pareto import Bools as Bools
+from .pareto import dominates as dominates
 from .pareto import is_on_front as is_on_front
 from .profiling import record_phases as record_phases
 from .profiling import sum_phases as sum_phases

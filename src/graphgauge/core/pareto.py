@@ -7,13 +7,13 @@ _Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-def _dominates(first: _Floats, second: _Floats, tolerance: float = 0.0) -> Bools:
+def dominates(first: _Floats, second: _Floats, tolerance: float = 0.0) -> Bools:
     """Whether the first point dominates the second; more is better on every axis.
 
     Coordinates that differ by at most ``tolerance`` count as equal. A point with NaN neither
     dominates nor is dominated.  (..., M), (..., M) -> (...)
 
-    >>> _dominates(np.array([[2.0, 1.0], [2.0, 0.0]]), np.array([1.0, 1.0])).tolist()
+    >>> dominates(np.array([[2.0, 1.0], [2.0, 0.0]]), np.array([1.0, 1.0])).tolist()
     [True, False]
     """
     is_as_good = (first >= second - tolerance).all(-1)
@@ -28,5 +28,5 @@ def is_on_front(points: _Floats, tolerance: float = 0.0) -> Bools:
     >>> is_on_front(np.array([[1.0, 3.0], [2.0, 2.0], [1.0, 2.0], [2.0, 2.0]])).tolist()
     [True, True, False, True]
     """
-    is_dominated = _dominates(points[..., None, :, :], points[..., :, None, :], tolerance).any(-1)
+    is_dominated = dominates(points[..., None, :, :], points[..., :, None, :], tolerance).any(-1)
     return np.asarray(~is_dominated & ~np.isnan(points).any(-1))

@@ -9,7 +9,15 @@ from lzma import LZMAError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphgauge.core import BadFile, BadSetting, Target, UnknownName, Xplanation, lookup
+from graphgauge.core import (
+    BadFile,
+    BadSetting,
+    Target,
+    UnknownName,
+    Xplanation,
+    is_on_front,
+    lookup,
+)
 from graphgauge.evaluation.accuracy import ModelAccuracy, model_accuracy
 from graphgauge.evaluation.explanation_set import ExplanationRebuilder
 from graphgauge.evaluation.metric_names import HEADLINES, higher_is_better
@@ -316,10 +324,7 @@ class Results:
             lookup(dict.fromkeys(means.columns), metric, "metric of these results")
         both = means[[first, second]].dropna()
         signs = [1 if higher_is_better(metric) else -1 for metric in (first, second)]
-        good = both.to_numpy() * signs
-        both["front"] = [
-            not any((other >= own).all() and (other > own).any() for other in good) for own in good
-        ]
+        both["front"] = is_on_front(both.to_numpy() * signs)
         return both
 
     def explain(self, row: Any) -> ScoreTrace:

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from graphgauge.core import FAIL, Verdict
+import numpy as np
+
+from graphgauge.core import FAIL, Verdict, dominates
 from graphgauge.guidelines.aggregation import AggregatedScores, Subject
 from graphgauge.guidelines.explainer_verdicts import (
     CONTRADICTED,
@@ -114,8 +116,8 @@ class ExplainerSelection:
 
     def beats(self, first: str, second: str, families: tuple[str, ...]) -> bool:
         """Whether the first explainer is clearly better in some measure, and worse in none."""
-        signs = [each.sign for each in self.compare(first, second, families)]
-        return 1 in signs and -1 not in signs
+        signs = np.array([each.sign for each in self.compare(first, second, families)], dtype=float)
+        return bool(dominates(signs, np.zeros_like(signs)))
 
     def compare(self, first: str, second: str, families: tuple[str, ...]) -> list[PairedComparison]:
         """Compare two explainers in those metrics of some families that both have."""

@@ -20,8 +20,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from graphgauge.core import UndefinedScore
-from graphgauge.monitor.two_sample_tests import FloatArray, double_ranks
+from graphgauge.core import UndefinedScore, mean_ranks
+from graphgauge.monitor.two_sample_tests import FloatArray
 
 _DRAW_STAGES = (99, 999, 9999)  #: draws after which to see whether they are enough
 _ENOUGH_EXCEEDING, _CLEAR_FACTOR = 10, 10.0  #: so many as large, at so many times the level, are
@@ -84,7 +84,7 @@ def permutation_test(
 
 def column_ranks(rows: FloatArray) -> FloatArray:
     """Replace the values of each column by their mean ranks, so that no value dominates.  (N, D)"""
-    return np.stack([double_ranks(column) / 2 for column in rows.T], axis=1)
+    return np.stack([mean_ranks(column) for column in rows.T], axis=1)
 
 
 def standardise_columns(rows: FloatArray) -> torch.Tensor:

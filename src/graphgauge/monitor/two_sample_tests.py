@@ -30,7 +30,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from graphgauge.core import UndefinedScore
+from graphgauge.core import UndefinedScore, mean_ranks
 
 FloatArray = NDArray[np.float64]
 _ROUGH_LIMITS = {
@@ -145,25 +145,20 @@ def _exact_ks_p_value(new: FloatArray, old: FloatArray, seen: int) -> float:
 # --- Mann and Whitney -----------------------------------------------------------------------------
 
 
-def double_ranks(values: FloatArray) -> NDArray[np.int64]:
-    """Return twice the mean rank of each value, a whole number from 2 upwards.  (N,) -> (N,)
-
-    >>> double_ranks(np.array([5.0, 1.0, 5.0]))
-    array([5, 2, 5])
-    """
-    _, group, size = np.unique(values, return_inverse=True, return_counts=True)
-    return (2 * np.cumsum(size) - size + 1)[group]
+def _double_ranks(values: FloatArray) -> NDArray[np.int64]:
+    """Return twice the mean rank of each value, a whole number from 2 upwards.  (N,) -> (N,)"""
+    return (2 * mean_ranks(values)).astype(np.int64)
 
 
 def _rank_sum(new: FloatArray, old: FloatArray) -> int:
     """Return twice the sum of the mean ranks of the new values."""
-    return int(double_ranks(np.concatenate([new, old]))[: len(new)].sum())
+    return int(_double_ranks(np.concatenate([new, old]))[: len(new)].sum())
 
 
 def _rank_sum_p_value(new: FloatArray, old: FloatArray, level: float = 0.1) -> float:
     """Return the two-sided p-value of the rank sum, given the pooled values."""
     small, large = (new, old) if len(new) <= len(old) else (old, new)
-    ranks = double_ranks(np.concatenate([small, large]))
+    ranks = _double_ranks(np.concatenate([small, large]))
     rough = _normal_p_value(ranks, len(small))
     if _is_rough_enough("rank", rough, level, len(ranks)):
         return rough
