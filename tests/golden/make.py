@@ -9,13 +9,17 @@ number or a text that somebody may have published: that is a decision, and stand
 
 Floats are written to the last bit. The files were made on Linux, x86-64, with torch in one thread.
 Another processor, or another build of torch or of its math library, may round sums and exponentials
-differently; then last bits of scores and outputs move, and whatever follows from them. Neither
-Python's hash seed nor the number of threads changes a line.
+differently; then last bits of scores and outputs move, and whatever follows from them. `platform`
+says where the files were made: there they are compared to the last bit, elsewhere up to rounding
+(`lines_beyond_rounding`). Neither Python's hash seed nor the number of threads changes a line.
 """
 
 import argparse
 import difflib
+import math
 import os
+import platform
+import re
 import sys
 import tempfile
 import time
@@ -24,11 +28,61 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 SUFFIX = ".txt"
+PLATFORM = FOLDER / "platform"
+ROUNDING = 1e-4  #: relative and absolute; float32 has seven digits, and sums lose some of them
 
 
 def path_of(name: str) -> Path:
     """The file of a case."""
     return FOLDER / f"{name}{SUFFIX}"
+
+
+def this_platform() -> str:
+    """What rounding depends on: the system, the processor's kind, and the builds of libraries."""
+    import numpy
+    import torch
+
+    cpu = Path("/proc/cpuinfo")
+    vendor = re.search(r"vendor_id\s*: (\S+)", cpu.read_text() if cpu.exists() else "")
+    return " ".join(
+        [
+            platform.system(),
+            platform.machine(),
+            vendor[1] if vendor else "",
+            torch.backends.cpu.get_cpu_capability(),
+            f"torch-{torch.__version__}",
+            f"numpy-{numpy.__version__}",
+        ]
+    )
+
+
+def lines_beyond_rounding(stored: str, computed: str) -> list[str]:
+    """Computed lines whose words differ from those stored, or whose numbers differ by more than
+    rounding. Digests, which have no size, are not compared.
+    """
+    ours, theirs = computed.splitlines(), stored.splitlines()
+    if len(ours) != len(theirs):
+        return ours
+    return [mine for mine, other in zip(ours, theirs, strict=True) if not is_close(mine, other)]
+
+
+def is_close(line: str, other: str) -> bool:
+    """Whether two lines say the same up to rounding."""
+    number = r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+"
+    digest = r"\b[0-9a-f]{16,}\b"
+    words, more_words = (re.sub(f"{digest}|{number}", "", text) for text in (line, other))
+    numbers, more = (
+        [float(found) for found in re.findall(number, re.sub(digest, "", text))]
+        for text in (line, other)
+    )
+    return (
+        words == more_words
+        and len(numbers) == len(more)
+        and all(
+            math.isclose(a, b, rel_tol=ROUNDING, abs_tol=ROUNDING)
+            for a, b in zip(numbers, more, strict=True)
+        )
+    )
 
 
 def difference(name: str, text: str) -> str:
@@ -65,6 +119,8 @@ def main() -> int:
             print(found[:4000], end="\n" if found else "")
         else:
             path_of(name).write_text(text, encoding="utf-8")
+    if not chosen.check:
+        PLATFORM.write_text(this_platform() + "\n", encoding="utf-8")
     return int(chosen.check and differing > 0)
 
 
