@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from network_kinds import BASES, KINDS, Kind
+from support.network_kinds import BASES, KINDS, Kind
 
 import graphgauge as gg
 from graphgauge.core import GraphgaugeError

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from browsing import ARGUMENTS, PROGRAMS, missing
 from hypothesis import settings
+from support.browser import ARGUMENTS, PROGRAMS, missing
 
 settings.register_profile(
     "graphgauge",

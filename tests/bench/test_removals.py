@@ -2,7 +2,7 @@
 
 import pytest
 import removals
-from made_runs import run
+from support.chosen_results import run
 
 
 def test_a_line_tells_the_change_the_order_and_the_distance_from_the_paper():

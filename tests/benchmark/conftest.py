@@ -1,8 +1,8 @@
 """Networks for the tests of the benchmark, made once."""
 
 import pytest
-from misdeeds import GOOD
-from tiny import UNTIMED, make_networks, numbers, run_here, write_experiment
+from support.bad_explainer_effects import GOOD
+from support.tiny_experiments import UNTIMED, make_networks, numbers, run_here, write_experiment
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made_results import noisy, results, row, values
+from support.table_results import noisy, results, row, values
 
 from graphgauge.benchmark import agreement, effort
 from graphgauge.benchmark.resampling import _draw_cases

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_results import noisy, results, values
+from support.table_results import noisy, results, values
 
 from graphgauge.benchmark import paired_bootstrap, ranking
 from graphgauge.benchmark.rank_correlation import spearman_correlation

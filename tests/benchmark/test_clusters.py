@@ -7,9 +7,16 @@ import subprocess
 import sys
 
 import pytest
-from misdeeds import ALL, ELSEWHERE, HERE, check_contained, check_harmless
-from nodes import PLUGINS, secret, two_nodes
-from tiny import UNTIMED, environment, numbers, run_here, wait_for, write_experiment
+from support.bad_explainer_effects import ALL, ELSEWHERE, HERE, check_contained, check_harmless
+from support.clusters import PLUGINS, secret, two_nodes
+from support.tiny_experiments import (
+    UNTIMED,
+    environment,
+    numbers,
+    run_here,
+    wait_for,
+    write_experiment,
+)
 
 from graphgauge.benchmark import BenchmarkRun
 from graphgauge.core.errors import BadFile

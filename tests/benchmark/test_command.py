@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tiny import run_here, write_experiment
+from support.tiny_experiments import run_here, write_experiment
 from typer.testing import CliRunner
 
 from graphgauge.benchmark.planning import RunEnvironment
@@ -39,7 +39,7 @@ def test_a_dry_run_counts_and_makes_nothing(tmp_path, networks):
 
 
 def test_the_summary_shows_means_faults_and_the_place(tmp_path, networks, monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent / "plugins"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "support" / "plugins"))
     path = write_experiment(
         tmp_path / "tiny.yaml", explainers=["saliency", "raising"], targets={"number": 1}
     )
@@ -60,7 +60,7 @@ def test_the_summary_shows_means_faults_and_the_place(tmp_path, networks, monkey
 def test_the_summary_names_an_explainer_whose_scores_are_no_numbers(
     tmp_path, networks, monkeypatch
 ):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent / "plugins"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "support" / "plugins"))
     path = write_experiment(
         tmp_path / "tiny.yaml", explainers=["saliency", "nan"], targets={"number": 1}
     )
@@ -72,7 +72,7 @@ def test_the_summary_names_an_explainer_whose_scores_are_no_numbers(
 
 
 def test_the_command_tries_marked_cells_again_when_asked(tmp_path, networks, monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent / "plugins"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "support" / "plugins"))
     path = write_experiment(
         tmp_path / "tiny.yaml", explainers=["saliency", "mended"], targets={"number": 1}
     )

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tiny import EXPERIMENT, write_experiment
+from support.tiny_experiments import EXPERIMENT, write_experiment
 
 from graphgauge.benchmark import read_experiment, shipped_experiments
 from graphgauge.benchmark.planning import _run_config

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import psutil
 import pytest
-from misdeeds import ALL, ELSEWHERE, HERE, check_contained, check_harmless
-from tiny import UNTIMED, command, numbers, run_here, wait_for, write_experiment
+from support.bad_explainer_effects import ALL, ELSEWHERE, HERE, check_contained, check_harmless
+from support.tiny_experiments import UNTIMED, command, numbers, run_here, wait_for, write_experiment
 
 from graphgauge.benchmark import BenchmarkRun
 from graphgauge.benchmark.engines import create_engine
 from graphgauge.core.errors import BadSetting, UnknownName
 
-PLUGINS = Path(__file__).parent / "plugins"
+PLUGINS = Path(__file__).parent.parent / "support" / "plugins"
 
 
 @pytest.fixture

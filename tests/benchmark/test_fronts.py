@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from made_results import noisy, results, values
+from support.table_results import noisy, results, values
 
 from graphgauge.benchmark import as_study, fronts, robustly_non_dominated
 from graphgauge.benchmark.pareto_fronts import pareto_front

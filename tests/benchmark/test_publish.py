@@ -11,7 +11,7 @@ import publish
 import pytest
 from restore import main as restoring
 from restore import restore
-from tiny import numbers, run_here, write_experiment
+from support.tiny_experiments import numbers, run_here, write_experiment
 
 from graphgauge.benchmark import BenchmarkRun, RunEnvironment, read_experiment
 from graphgauge.benchmark.summary import read_summary, summary_table
@@ -19,7 +19,7 @@ from graphgauge.core.errors import BadFile, BadSetting
 from graphgauge.evaluation import Results
 from graphgauge.report.provenance import provenance_facts
 
-PLUGINS = Path(__file__).parent / "plugins"
+PLUGINS = Path(__file__).parent.parent / "support" / "plugins"
 FILES = [
     "experiment.yaml",
     "machine.json",

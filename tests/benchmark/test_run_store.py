@@ -9,7 +9,15 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 import yaml
-from tiny import EXPERIMENT, SETTINGS, command, make_networks, numbers, run_here, write_experiment
+from support.tiny_experiments import (
+    EXPERIMENT,
+    SETTINGS,
+    command,
+    make_networks,
+    numbers,
+    run_here,
+    write_experiment,
+)
 
 import graphgauge as gg
 from graphgauge.benchmark import BenchmarkRun, RunEnvironment, plan_run, read_experiment

@@ -9,9 +9,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-import pretend
 import pytest
-from pretend import Death, Scripted, blaming, rows_of, shard, stored, value_of, work
+from support import fake_engines
+from support.fake_engines import Death, Scripted, blaming, rows_of, shard, stored, value_of, work
 
 from graphgauge.benchmark.eta import TimeEstimate
 from graphgauge.benchmark.retries import _StoredShard, read_stored_shards, select_retries
@@ -44,16 +44,16 @@ def everything(shards=SHARDS):
 
 def test_every_shard_is_measured_once_and_stored_whole(store):
     engine = Scripted(work)
-    pretend.run(store, engine, SHARDS)
+    fake_engines.run(store, engine, SHARDS)
     assert stored(store) == everything()
     assert engine.seen == [(block, "a", "b", "c") for block in range(4)]
     assert store.keys("shard") == {part.key for part in SHARDS}
 
 
 def test_a_second_call_measures_only_what_is_missing(store):
-    pretend.run(store, Scripted(work), SHARDS[1:3])
+    fake_engines.run(store, Scripted(work), SHARDS[1:3])
     engine = Scripted(work)
-    pretend.run(store, engine, SHARDS)
+    fake_engines.run(store, engine, SHARDS)
     assert [block for block, *_ in engine.seen] == [0, 3]
     assert stored(store) == everything()
 
@@ -75,7 +75,7 @@ class Watched(Scripted):
         self.now = {(block, future) for block, future in self.now if not future.done()}
         self.seen.append(part.block)
         self.beside[part.block] = {block for block, _ in self.now}
-        future = self.pool.submit(pretend.work_slowly, part)
+        future = self.pool.submit(fake_engines.work_slowly, part)
         self.now.add((part.block, future))
         return future
 
@@ -89,7 +89,7 @@ def test_clocks_run_first_and_alone_where_workers_share_a_machine(store, shares)
         replace(part, timed=1 if part.block in (2, 5) else 0) for part in map(shard, range(8))
     ]
     with Watched(3, shares) as engine:
-        pretend.run(store, engine, shards)
+        fake_engines.run(store, engine, shards)
     assert engine.seen == [2, 5, 0, 1, 3, 4, 6, 7]
     assert stored(store) == everything(shards)
     wanted = {2: set(), 5: set(), 0: set(), 1: {0}} if shares else {2: set(), 5: {2}, 0: {2, 5}}
@@ -110,7 +110,7 @@ def test_keys_name_content_and_nothing_else():
 
 def test_only_the_guilty_explainers_cells_are_marked_and_it_is_measured_apart_from_then_on(store):
     engine = Scripted(blaming("b"), places=1)
-    pretend.run(store, engine, SHARDS)
+    fake_engines.run(store, engine, SHARDS)
     found = stored(store)
     assert {key: row for key, row in found.items() if key[0] != "b"} == {
         k: r for k, r in everything().items() if k[0] != "b"
@@ -127,9 +127,9 @@ def test_only_the_guilty_explainers_cells_are_marked_and_it_is_measured_apart_fr
 
 
 def test_a_later_call_remembers_the_guilty(store):
-    pretend.run(store, Scripted(blaming("b")), SHARDS[:1])
+    fake_engines.run(store, Scripted(blaming("b")), SHARDS[:1])
     engine = Scripted(blaming("b"), places=1)
-    pretend.run(store, engine, SHARDS[:2])
+    fake_engines.run(store, engine, SHARDS[:2])
     assert engine.seen == [(1, "a", "c"), (1, "b")]
 
 
@@ -139,9 +139,9 @@ def counting(store):
 
 
 def test_marked_cells_are_measured_again_only_when_asked_and_alone(store):
-    pretend.run(store, Scripted(blaming("b")), SHARDS[:2])
+    fake_engines.run(store, Scripted(blaming("b")), SHARDS[:2])
     engine = Scripted(work, places=1)
-    pretend.run(store, engine, SHARDS)
+    fake_engines.run(store, engine, SHARDS)
     assert engine.seen == [
         (2, "a", "c"),
         (2, "b"),
@@ -150,7 +150,7 @@ def test_marked_cells_are_measured_again_only_when_asked_and_alone(store):
     ]  # "b" is measured apart, and well this time
     assert set(select_retries(store, SHARDS)) == {f"{part.key}/1" for part in SHARDS[:2]}
     engine = Scripted(work)
-    pretend.run(store, engine, SHARDS, retries=select_retries(store, SHARDS))
+    fake_engines.run(store, engine, SHARDS, retries=select_retries(store, SHARDS))
     assert engine.seen == [(0, "b"), (1, "b")]
     rows = counting(store)
     assert {(row["explainer"], row["target"], row["metric"]): row for row in rows} == everything()
@@ -161,7 +161,7 @@ def test_marked_cells_are_measured_again_only_when_asked_and_alone(store):
 
 def test_the_last_word_of_several_retries_counts(store):
     shards = SHARDS[:1]
-    pretend.run(
+    fake_engines.run(
         store,
         Scripted(
             lambda part: (
@@ -173,7 +173,7 @@ def test_the_last_word_of_several_retries_counts(store):
         shards,
     )
     hangs = ShardResult([], MeasurementFault("timeout", "second"), 2.0, phases={"explaining": 2.0})
-    pretend.run(
+    fake_engines.run(
         store,
         Scripted(lambda part: hangs if "b" in part.labels else work(part)),
         shards,
@@ -187,7 +187,7 @@ def test_the_last_word_of_several_retries_counts(store):
         "c": "ok",
     }
     assert list(select_retries(store, shards)) == [f"{shards[0].key}/2"]
-    pretend.run(store, Scripted(work), shards, retries=select_retries(store, shards))
+    fake_engines.run(store, Scripted(work), shards, retries=select_retries(store, shards))
     (kept,) = read_stored_shards(store).values()
     assert (kept.faults, kept.body["faults"], len(kept.retries)) == ({}, {}, 2)
     assert kept.body["seconds"] == pytest.approx(0.01 + 2.01 + 0.01)
@@ -208,7 +208,7 @@ def test_a_shard_that_fails_together_but_not_apart_is_complete(store):
             else work(part)
         )
     )
-    pretend.run(store, engine, SHARDS[:1])
+    fake_engines.run(store, engine, SHARDS[:1])
     assert stored(store) == everything(SHARDS[:1])
     assert read_stored_shards(store)[SHARDS[0].key].body["phases"] == {
         "explaining": pytest.approx(3 * 0.002)
@@ -216,7 +216,7 @@ def test_a_shard_that_fails_together_but_not_apart_is_complete(store):
 
 
 def test_shards_stored_before_phases_were_kept_have_none(store):
-    pretend.run(store, Scripted(work), SHARDS[:1])
+    fake_engines.run(store, Scripted(work), SHARDS[:1])
     (new,) = read_stored_shards(store).values()
     old = replace(
         new.first, body={name: value for name, value in new.first.body.items() if name != "phases"}
@@ -242,7 +242,7 @@ def test_a_worker_that_dies_once_is_forgiven(store):
             return Death("killed")
         return work(part)
 
-    pretend.run(store, Scripted(script), SHARDS)
+    fake_engines.run(store, Scripted(script), SHARDS)
     assert stored(store) == everything()
     assert [entry.body for entry in store.entries("log")] == [
         f"the worker of pretend-node gcn block {k} (a, b, c) died" for k in (0, 2)
@@ -251,7 +251,7 @@ def test_a_worker_that_dies_once_is_forgiven(store):
 
 def test_an_explainer_that_kills_its_worker_twice_is_marked(store):
     engine = Scripted(lambda part: Death("exit") if "c" in part.labels else work(part), places=1)
-    pretend.run(store, engine, SHARDS[:2])
+    fake_engines.run(store, engine, SHARDS[:2])
     found = stored(store)
     assert {row["status"] for key, row in found.items() if key[0] == "c"} == {"failed"}
     assert "ended 2 times without a result" in found["c", 0, "edge_ec"]["message"]
@@ -262,7 +262,7 @@ def test_an_explainer_that_kills_its_worker_twice_is_marked(store):
 def test_what_hangs_is_stopped_and_marked(store):
     engine = Scripted(lambda part: None if "a" in part.labels else work(part), places=2)
     start = time.monotonic()
-    pretend.run(store, engine, SHARDS[:2], limit=0.2)
+    fake_engines.run(store, engine, SHARDS[:2], limit=0.2)
     assert time.monotonic() - start < 10
     found = stored(store)
     assert {row["status"] for key, row in found.items() if key[0] == "a"} == {"timeout"}
@@ -276,13 +276,13 @@ def test_an_error_that_is_no_explainers_fault_ends_the_run_and_keeps_what_is_the
         lambda part: work(part) if part.block < 2 else BadFile("the data are gone"), places=1
     )
     with pytest.raises(BadFile, match="the data are gone"):
-        pretend.run(store, engine, SHARDS)
+        fake_engines.run(store, engine, SHARDS)
     assert store.keys("shard") == {SHARDS[0].key, SHARDS[1].key}
 
 
 def test_reports_count_every_explanation_once(store):
     told = []
-    pretend.run(
+    fake_engines.run(
         store, Scripted(blaming("b")), SHARDS, report=lambda text, size: told.append((text, size))
     )
     assert sum(size for _, size in told) == 4 * 2 * 3
@@ -337,12 +337,12 @@ def test_a_full_disk_in_the_middle_ends_with_a_message_and_the_run_goes_on_later
             BadFile,
             match=r"disk is full\. All that was stored before is intact\..*run the same command again",
         ):
-            pretend.run(store, Scripted(work), shards)
+            fake_engines.run(store, Scripted(work), shards)
         kept = store.keys("shard")
     assert 0 < len(kept) < 60
     with open_for_writing(tmp_path / "run") as store:
         engine = Scripted(work)
-        pretend.run(store, engine, shards)
+        fake_engines.run(store, engine, shards)
         assert len(engine.seen) == 60 - len(kept)
         assert stored(store) == everything(shards)
 
@@ -350,16 +350,16 @@ def test_a_full_disk_in_the_middle_ends_with_a_message_and_the_run_goes_on_later
 KILLED = """
 import sys
 from pathlib import Path
-import pretend
+from support import fake_engines
 from graphgauge.benchmark.engines.inline import InlineEngine
 from graphgauge.benchmark.runner import Runner
 from graphgauge.benchmark.retries import Kept, kept_shards, to_retry
 from graphgauge.benchmark.run_store import begin, writing
-shards = [pretend.shard(block) for block in range(40)]
+shards = [fake_engines.shard(block) for block in range(40)]
 with writing(Path(sys.argv[1])) as store:
     begin(store, {"seed": 0}, shards)
     print("begun", flush=True)
-    Runner(store, InlineEngine(), pretend.work_slowly, limit=60, shared={"settings": "s", "version": "v"},
+    Runner(store, InlineEngine(), fake_engines.work_slowly, limit=60, shared={"settings": "s", "version": "v"},
            report=lambda text, size: print(text, flush=True)).run(shards)
 """
 

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import pytest
 import torch
+from support.small_networks import EncodeDecode, Pooled, Stack, build, random_graph
 from torch import nn
 from torch_geometric.explain import Explainer, GNNExplainer, GraphMaskExplainer
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
-from zoo import EncodeDecode, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.checks import EXPLAINER_CHECKS, explainer_checks, explainer_toy_checks

@@ -2,9 +2,7 @@
 
 import pytest
 import torch
-from torch import nn
-from torch_geometric.nn import GATConv, GCNConv, GraphNorm, MFConv, SAGEConv
-from zoo import (
+from support.small_networks import (
     CLASSES,
     FEATURES,
     HIDDEN,
@@ -17,6 +15,8 @@ from zoo import (
     build,
     random_graph,
 )
+from torch import nn
+from torch_geometric.nn import GATConv, GCNConv, GraphNorm, MFConv, SAGEConv
 
 import graphgauge as gg
 from graphgauge.checks import MODEL_CHECKS, model_checks

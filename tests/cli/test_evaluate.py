@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from own_networks import write_project
+from support.user_networks import write_project
 from typer.testing import CliRunner
 
 import graphgauge
@@ -87,7 +87,7 @@ def test_the_run_says_what_it_is_of(project, tmp_path):
         record["sha256"]["weights"]
         == hashlib.sha256((tmp_path / "w.safetensors").read_bytes()).hexdigest()
     )
-    assert record["project"]["model"] == "own_networks:NodeNet"
+    assert record["project"]["model"] == "support.user_networks:NodeNet"
     assert (record["requirements"]["num_features"], record["versions"]["graphgauge"]) == (
         3,
         graphgauge.__version__,
@@ -182,7 +182,7 @@ def test_the_answer_is_that_of_the_recommended_explainer(project):
 
 
 def test_an_explainer_that_cannot_be_run_is_left_out_and_the_answer_incomplete(project):
-    path = project(model="own_networks:OddNet", explainers=["saliency", "lrp", "random"])
+    path = project(model="support.user_networks:OddNet", explainers=["saliency", "lrp", "random"])
     done = run("evaluate", path)
     assert done.exit_code == 3
     assert "lrp is left out: LRP has no rule for" in done.stderr
@@ -191,11 +191,17 @@ def test_an_explainer_that_cannot_be_run_is_left_out_and_the_answer_incomplete(p
         in done.stdout
     )
     with pytest.raises(BadModel, match="no explainer can be run on this network"):
-        run("evaluate", project(model="own_networks:OddNet", explainers=["lrp"]), "--replace")
+        run(
+            "evaluate",
+            project(model="support.user_networks:OddNet", explainers=["lrp"]),
+            "--replace",
+        )
 
 
 def test_the_doctor_tries_every_explainer(project):
-    done = run("doctor", project(model="own_networks:OddNet", explainers=["saliency", "lrp"]))
+    done = run(
+        "doctor", project(model="support.user_networks:OddNet", explainers=["saliency", "lrp"])
+    )
     assert done.exit_code == 1
     assert "  broken  explainers  saliency, not lrp: LRP has no rule for Odd." in done.stdout
 
@@ -251,7 +257,7 @@ def test_a_model_can_be_named_without_a_file(project, tmp_path, monkeypatch):
     (tmp_path / "project.yaml").unlink()
     flags = [
         "--model",
-        "own_networks:NodeNet",
+        "support.user_networks:NodeNet",
         "--weights",
         "w.safetensors",
         "--data",
@@ -514,7 +520,7 @@ def test_the_doctor_notes_names_that_are_fewer_than_what_they_name(project):
         ({"data": "none.safetensors"}, "graph", "cannot be read as a graph"),
         ({"task": "regression"}, "model", "a regression model gives one value per node"),
         (
-            {"model": "own_networks:PairNet"},
+            {"model": "support.user_networks:PairNet"},
             "model",
             'In a project file: `wrapping: {forward: "my_net:call"}`.',
         ),

@@ -5,8 +5,8 @@ document.
 import json
 
 import pytest
-from made_runs import GOOD, good
-from made_runs import run as made
+from support.chosen_results import GOOD, good
+from support.chosen_results import run as made
 from typer.testing import CliRunner
 
 from graphgauge.cli.main import app, main

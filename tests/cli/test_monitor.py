@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from made_decision import decision
-from made_histories import made_monitor
-from own_networks import node_graph, write_project
 from safetensors.torch import load_file, save_file
+from support.decisions import decision
+from support.monitoring_histories import made_monitor
+from support.user_networks import node_graph, write_project
 from typer.testing import CliRunner
 
 import graphgauge as gg

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from own_networks import write_project
-from served import call
+from support.services import call
+from support.user_networks import write_project
 
 from graphgauge.cli.console import Notifier
 from graphgauge.cli.serve import _run_serve, _ServeOptions

@@ -6,12 +6,12 @@ import json
 import sys
 
 import pytest
-from hostile import HOSTILE
-from made_histories import drop, made_monitor
-from made_runs import good
-from made_runs import run as made
-from own_networks import write_project
-from reported import by_hand
+from support.chosen_results import good
+from support.chosen_results import run as made
+from support.hostile_names import HOSTILE
+from support.monitoring_histories import drop, made_monitor
+from support.report_results import by_hand
+from support.user_networks import write_project
 
 from graphgauge.dashboard.auth import TOKEN_VARIABLE
 from graphgauge.dashboard.config import DashboardConfig

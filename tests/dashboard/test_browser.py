@@ -10,16 +10,14 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from browsing import ARGUMENTS, PROGRAMS
+from support.browser import ARGUMENTS, PROGRAMS
 
 from graphgauge.report.sanitize import tidy_names
 
 COMMAND = "from graphgauge.cli.main import main; main()"
-NETWORKS = Path(__file__).parent.parent / "lifecycle"  # the project's network is a module there
 
 CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg.marks)"
 
@@ -28,7 +26,7 @@ CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg.marks)"
 def address(places):
     """The command, running; it must end with exit code 0 after Ctrl-C."""
     words = [places.root, "--monitor", places.monitor, "--project", places.project, "--port", "0"]
-    paths = os.pathsep.join([str(NETWORKS), *(path for path in sys.path if path)])
+    paths = os.pathsep.join(path for path in sys.path if path)
     process = subprocess.Popen(
         [sys.executable, "-c", COMMAND, "dashboard", *words],
         stderr=subprocess.PIPE,

@@ -6,9 +6,9 @@ import re
 from html import unescape
 
 import pytest
-from made_histories import made_monitor
-from made_runs import good
-from made_runs import run as made
+from support.chosen_results import good
+from support.chosen_results import run as made
+from support.monitoring_histories import made_monitor
 
 from graphgauge.dashboard.config import DashboardConfig
 from graphgauge.evaluation import Results, Settings

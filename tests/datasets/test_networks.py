@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from made_tasks import KINDS, made_task
+from support.tiny_tasks import KINDS, made_task
 from torch import nn
 
 import graphgauge as gg

@@ -1,7 +1,7 @@
 """One comparison for each kind of model, made once."""
 
 import pytest
-from quick import EXPLAINERS, MODELS, QUICK, numbers
+from support.quick_evaluation import EXPLAINERS, MODELS, QUICK, numbers
 
 import graphgauge as gg
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 import torch
-from quick import QUICK, values_model
+from support.quick_evaluation import QUICK, values_model
+from support.small_networks import EncodeDecode, Pooled, Stack, build, random_graph
 from torch_geometric.nn import GCNConv
-from zoo import EncodeDecode, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadSetting

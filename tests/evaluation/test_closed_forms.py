@@ -10,7 +10,14 @@ import math
 
 import pytest
 import torch
-from made_networks import OfGraphs, OfLinks, OfNodes, explanation, graph, own_features
+from support.hand_computed_networks import (
+    OfGraphs,
+    OfLinks,
+    OfNodes,
+    explanation,
+    graph,
+    own_features,
+)
 
 import graphgauge as gg
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from made_networks import OfNodes, explanation, graph, own_features
-from quick import (
+from support.hand_computed_networks import OfNodes, explanation, graph, own_features
+from support.quick_evaluation import (
     EXPLAINERS,
     MODELS,
     QUICK,
@@ -16,9 +16,9 @@ from quick import (
     shared,
     values_model,
 )
+from support.small_networks import Stack, build, random_graph
 from torch import nn
 from torch_geometric.nn import GCNConv
-from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import ChangedModel

@@ -7,9 +7,9 @@ from dataclasses import replace
 from statistics import mean, stdev
 
 import pytest
-from quick import QUICK, node_model, values_model
+from support.quick_evaluation import QUICK, node_model, values_model
+from support.small_networks import Stack, build, random_graph
 from torch_geometric.nn import GCNConv
-from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 import torch
+from support.small_networks import LinkForward, Stack, build, random_graph
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
-from zoo import LinkForward, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.seeds import make_generator

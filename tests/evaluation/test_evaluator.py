@@ -6,8 +6,8 @@ import random
 import numpy as np
 import pytest
 import torch
-from made_networks import OfNodes, explanation, graph, own_features
-from quick import (
+from support.hand_computed_networks import OfNodes, explanation, graph, own_features
+from support.quick_evaluation import (
     EXPLAINERS,
     MODELS,
     QUICK,
@@ -17,8 +17,8 @@ from quick import (
     node_model,
     numbers,
 )
+from support.small_networks import Stack, build, random_graph
 from torch_geometric.nn import GCNConv
-from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadSetting, BadTarget, UnknownName

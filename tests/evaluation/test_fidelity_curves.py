@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import pytest
 import torch
-from made_networks import OfNodes, explanation, graph, own_features
-from quick import MODELS, QUICK, cells_of, numbers
-from test_paper import study
+from support import literal_metrics
+from support.hand_computed_networks import OfNodes, explanation, graph, own_features
+from support.literal_studies import study
+from support.quick_evaluation import MODELS, QUICK, cells_of, numbers
 
 import graphgauge as gg
-from evaluation import literal
 from graphgauge.core.errors import BadSetting
 from graphgauge.metrics import fidelity_auc, level_counts, top_counts
 
@@ -28,12 +28,12 @@ def nearest(share, count):
 
 def literal_family(question, order, edit, top, cap):
     """Every number of one case: G_mod with some edits made, in words of the definition."""
-    count, start = len(order), question.height(literal.UNTOUCHED)
+    count, start = len(order), question.height(literal_metrics.UNTOUCHED)
     size = nearest(top, count) if isinstance(top, float) else min(top, cap)
 
     def height(chosen):
-        graphs = literal.after_edits(question, chosen, len(chosen), edit)
-        return question.height(graphs[-1] if graphs else literal.UNTOUCHED)
+        graphs = literal_metrics.after_edits(question, chosen, len(chosen), edit)
+        return question.height(graphs[-1] if graphs else literal_metrics.UNTOUCHED)
 
     plus = [start - height(order[: nearest(share, count)]) for share in SHARES]
     minus = [start - height(order[nearest(share, count) :]) for share in SHARES]
@@ -93,18 +93,18 @@ def test_the_family_equals_edits_made_one_by_one(task, layer, changed):
     found = study(task, layer, extras=True, stability="none", **changed)
     top, cap = changed["top"], found.evaluator.settings.cap
     for name, target, question, s, ties, _ in found.edges():
-        order = literal.edge_order(question, s, ties)
+        order = literal_metrics.edge_order(question, s, ties)
         check_family(
             found,
             name,
             target,
             "edge",
-            [literal_family(question, order, literal.remove_edge, top, cap)],
+            [literal_family(question, order, literal_metrics.remove_edge, top, cap)],
         )
     for name, target, question, f, ties, references in found.features():
-        order = literal.feature_order(question, f, ties)
+        order = literal_metrics.feature_order(question, f, ties)
         cases = [
-            literal_family(question, order, literal.substituting(ref.phi), top, cap)
+            literal_family(question, order, literal_metrics.substituting(ref.phi), top, cap)
             for ref in references
         ]
         check_family(found, name, target, "feature", cases)

@@ -7,10 +7,10 @@ from statistics import mean, stdev
 
 import pytest
 import torch
-from made_networks import OfNodes, explanation, graph, own_features
-from quick import QUICK, cells_of, graph_model, link_model, node_model, numbers
+from support.hand_computed_networks import OfNodes, explanation, graph, own_features
+from support.quick_evaluation import QUICK, cells_of, graph_model, link_model, node_model, numbers
+from support.small_networks import Stack, build
 from torch_geometric.nn import SAGEConv
-from zoo import Stack, build
 
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting

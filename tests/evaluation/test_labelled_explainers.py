@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 import pytest
-from quick import QUICK, node_model
+from support.quick_evaluation import QUICK, node_model
 
 import graphgauge as gg
 from graphgauge.evaluation.explanation_set import explainer_seed

@@ -2,471 +2,31 @@
 `literal`.
 """
 
-import os
-from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
-from statistics import pstdev
+from dataclasses import fields, replace
 
 import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support import literal_metrics
+from support.literal_studies import CLOSE, DEVICE, FEW, LAYERS, TASKS, Study, node_classes, study
+from support.small_networks import (
+    FEATURES,
+    Stack,
+    build,
+    graphs,
+    random_graph,
+)
 from torch_geometric.data import Data
-from torch_geometric.nn import GATConv, GCNConv, SAGEConv
-from zoo import FEATURES, EncodeDecode, LinkForward, Pooled, Stack, build, graphs, random_graph
+from torch_geometric.nn import GCNConv, SAGEConv
 
 import graphgauge as gg
-from evaluation import literal
-from graphgauge.core.seeds import derive_seed, make_generator
+from graphgauge.core.seeds import make_generator
 from graphgauge.evaluation import Settings
 from graphgauge.evaluation.settings import _CHOICES
-from graphgauge.evaluation.stability import _pair_schedule, _permutation_seed
-from graphgauge.perturbation import draw_donors, find_references, random_orders
-from graphgauge.perturbation.edit_orders import draw_uniform
-
-LAYERS = {"GCN": GCNConv, "GAT": GATConv, "SAGE": SAGEConv}
-FEW = {
-    "trials": (3, 6),
-    "twin_trials": 4,
-    "feature_trials": 3,
-    "cap": 7,
-    "tau": 0.4,
-    "permutations": 3,
-    "timed": 0,
-}
-CLOSE = 1e-12
-DEVICE = os.environ.get("GRAPHGAUGE_TEST_DEVICE", "cpu")  # what --device says
+from graphgauge.evaluation.stability import _pair_schedule
 
 pytestmark = pytest.mark.numeric
-
-
-# --- models, and how their networks are asked on the whole graph ----------------------------------
-
-
-@dataclass
-class Task:
-    """A model of one kind, some targets, and the network asked for one target: (net, x, edge_index)
-    -> prediction.
-    """
-
-    model: gg.BaseModel
-    targets: list
-    ask: object  #: target -> asking function
-    hops: int = 2
-    answers: dict = field(
-        default_factory=dict
-    )  #: predictions of edited graphs; they depend on no other setting than the removal
-
-    def data(self, target):
-        return self.model.data[target] if self.model.level == "graph" else self.model.data
-
-    def ends(self, target):
-        return {"node": (target,), "link": target, "graph": ()}[self.model.level]
-
-    @cached_property
-    def spread(self):
-        """SD of the predictions over the population: all nodes; all graphs; stored links and as
-        many others.
-        """
-        if self.model.task == "classification":
-            return None
-        everything = [
-            tuple(t) if isinstance(t, list) else t for t in self.model.population().tolist()
-        ]
-        return pstdev(
-            literal.run(self.model.net, self.ask(t), *inputs(self.data(t))).item()
-            for t in everything
-        )
-
-    def question(self, target, chosen):
-        known = self.answers.setdefault((target, chosen.edge_removal), {})
-        basis = self.model.net, self.data(target), self.ask(target), self.ends(target)
-        return literal.Question(*basis, self.hops, chosen, self.spread, known)
-
-
-def inputs(data):
-    return data.x, data.edge_index
-
-
-def pair(t):
-    return torch.tensor([t], device=DEVICE).t()
-
-
-def built(*args, **kwargs):
-    return build(*args, **kwargs).to(DEVICE)
-
-
-def placed_graphs(given):
-    """The graphs of a list; of one graph, six others in its place."""
-    return [graph.to(DEVICE) for graph in (given if isinstance(given, list) else many_graphs())]
-
-
-def probabilities(logit):
-    return torch.stack([1 - logit.sigmoid(), logit.sigmoid()])
-
-
-def node_classes(layer, data, **options):
-    model = gg.NodeClassificationModel(
-        built(Stack, layer, seed=2, dtype=torch.float64),
-        data.to(DEVICE),
-        output="logits",
-        **options,
-    )
-    return Task(model, [3, 8, 29], lambda t: lambda net, x, e: net(x, e)[t].softmax(0))
-
-
-def node_values(layer, data, **options):
-    model = gg.NodeRegressionModel(
-        built(Stack, layer, out=1, dtype=torch.float64), data.to(DEVICE), **options
-    )
-    return Task(model, [3, 8], lambda t: lambda net, x, e: net(x, e)[t, 0])
-
-
-def link_existence(layer, data, **options):
-    model = gg.LinkClassificationModel(
-        built(EncodeDecode, layer, seed=9, dtype=torch.float64),
-        data.to(DEVICE),
-        output="logits",
-        **options,
-    )
-    return Task(
-        model,
-        [(0, 5), (7, 29)],
-        lambda t: lambda net, x, e: probabilities(net.decode(net.encode(x, e), pair(t))[0]),
-    )
-
-
-def link_classes(layer, data, **options):
-    model = gg.LinkClassificationModel(
-        built(LinkForward, layer, seed=9, dtype=torch.float64),
-        data.to(DEVICE),
-        output="logits",
-        **options,
-    )
-    return Task(
-        model, [(2, 9), (29, 28)], lambda t: lambda net, x, e: net(x, e, pair(t))[0].softmax(0)
-    )
-
-
-def link_values(layer, data, **options):
-    model = gg.LinkRegressionModel(
-        built(LinkForward, layer, out=1, dtype=torch.float64), data.to(DEVICE), **options
-    )
-    return Task(model, [(2, 9), (4, 5)], lambda t: lambda net, x, e: net(x, e, pair(t))[0, 0])
-
-
-def many_graphs():
-    """Six graphs whose features differ in their means, so that predictions differ."""
-    many = [random_graph(5 + seed, 8 + seed, seed=seed, dtype=torch.float64) for seed in range(6)]
-    for seed, graph in enumerate(many):
-        graph.x = graph.x + 2 * torch.randn(
-            FEATURES, generator=make_generator(seed), dtype=torch.float64
-        )
-    return many
-
-
-def graph_classes(layer, data, **options):
-    net = built(Pooled, layer, seed=1, dtype=torch.float64)
-    model = gg.GraphClassificationModel(net, placed_graphs(data), output="logits", **options)
-    return Task(model, [0, 2, 5], lambda t: lambda net, x, e: net(x, e)[0].softmax(0))
-
-
-def graph_values(layer, data, **options):
-    model = gg.GraphRegressionModel(
-        built(Pooled, layer, out=1, dtype=torch.float64), placed_graphs(data), **options
-    )
-    return Task(model, [1, 3], lambda t: lambda net, x, e: net(x, e)[0, 0])
-
-
-TASKS = {
-    make.__name__: make
-    for make in (
-        node_classes,
-        node_values,
-        link_existence,
-        link_classes,
-        link_values,
-        graph_classes,
-        graph_values,
-    )
-}
-
-
-# --- what is drawn, by the seeds of the Evaluator -------------------------------------------------
-
-
-@dataclass
-class Reference:
-    """A reference of a target: φ as the features each node gets, random orders, the side it lies on
-    and where values should go.
-    """
-
-    phi: dict
-    more: list  #: φ of the further draws
-    orders: list
-    choosing: list
-    kind: int
-    pull: int
-
-    @property
-    def as_given(self):
-        return self.phi, self.orders, self.pull
-
-
-@dataclass
-class Drawn:
-    """What the Evaluator draws for one target: nothing of it is computed from an explanation."""
-
-    evaluator: gg.Evaluator
-    target: object
-
-    @cached_property
-    def graph(self):
-        return self.evaluator.model.computation_graphs(
-            [self.target], self.evaluator.settings.edge_scope
-        )
-
-    @property
-    def number(self):
-        chosen = self.evaluator.settings
-        return max(chosen.trials[1], chosen.twin_trials)
-
-    def orders(self, count, seed, number):
-        found = random_orders(torch.tensor([count]), [seed], self.evaluator.settings.cap, 0, number)
-        return [[k for k in order if k >= 0] for order in found[0].tolist()]
-
-    def ties(self, count, side):
-        return draw_uniform(
-            derive_seed(self.evaluator.seed_of(self.target, side), "ties"), count
-        ).tolist()
-
-    def edge_orders(self, count):
-        return self.orders(count, self.evaluator.seed_of(self.target, "edges"), self.number)
-
-    def twin_orders(self, question, order):
-        """The order with its candidates renamed inside their blocks, once for each trial; of one
-        block: any order.
-        """
-        seed, width = (
-            self.evaluator.seed_of(self.target, "features", "twins"),
-            question.data.num_features,
-        )
-        if len(order) == width and question.settings.direction != "towards_reference":
-            order = range(width)
-        found = []
-        for trial in range(question.settings.feature_trials):
-            drawn = draw_uniform(
-                derive_seed(seed, "within blocks", trial), len(order) // width, width
-            ).tolist()
-            names = [
-                block * width + j
-                for block, row in enumerate(drawn)
-                for j in sorted(range(width), key=row.__getitem__)
-            ]
-            found.append(literal.within_blocks(order, names))
-        return found
-
-    def references(self, count, question):
-        """All candidates, by kind."""
-        model, chosen = self.evaluator.model, self.evaluator.settings
-        found = find_references(model, [self.target], chosen.medoids)
-        seed = lambda ref, purpose: self.evaluator.seed_of(self.target, "features", ref, purpose)  # noqa: E731
-        purposes = ["map", *(f"map {draw}" for draw in range(1, chosen.draws))]
-        maps = [
-            draw_donors(self.graph, found, [seed(ref, purpose) for ref in found.ids()])
-            for purpose in purposes
-        ]
-        nodes = self.graph[0].nodes.tolist()
-        listed = []
-        for q, ref in enumerate(found.ids()):
-            phi, *more = (
-                dict(
-                    zip(
-                        nodes,
-                        model.source.x[lent.node[lent.ptr[q] : lent.ptr[q + 1]]].tolist(),
-                        strict=True,
-                    )
-                )
-                for lent in maps
-            )
-            kind = int(found.kind[q])
-            if model.task == "regression" and kind != {"up": 1, "down": -1}.get(
-                chosen.direction, kind
-            ):
-                continue
-            listed.append(
-                Reference(
-                    phi=phi,
-                    more=more,
-                    orders=self.orders(count, seed(ref, "orders"), self.number),
-                    choosing=self.orders(count, seed(ref, "choice"), 20)
-                    if chosen.medoids > 1
-                    else [],
-                    kind=kind,
-                    pull=literal.way_of(question, kind),
-                )
-            )
-        return listed
-
-    @property
-    def stability_seed(self):
-        evaluator = self.evaluator
-        return derive_seed(evaluator.seed, *evaluator.seed_scope, 0)
-
-    def explanations(self, explainer, count, start=0):
-        xs = explainer.explain(
-            self.evaluator.model,
-            [self.target] * count,
-            seed=derive_seed(self.stability_seed, "stability", start),
-        )
-        return list(map(scores_of, xs))
-
-    def pairs(self, explainer):
-        start = 0
-        for end in _pair_schedule(self.evaluator.settings):
-            xs = self.explanations(explainer, 2 * (end - start), start)
-            yield from zip(xs[0::2], xs[1::2], strict=True)
-            start = end
-
-    def permuting(self, side, turned=0):
-        """Random orders, one after another; or one turned by so many random steps."""
-        random, left = make_generator(_permutation_seed(self.stability_seed, self.target, side)), []
-
-        def draw(size):
-            if not left:
-                order = torch.randperm(size, generator=random).tolist()
-                steps = (
-                    torch.randint(size, (turned,), generator=random).tolist()
-                    if turned and size
-                    else [0] * max(turned, 1)
-                )
-                left.extend(order[step:] + order[:step] for step in steps)
-            return left.pop(0)
-
-        return draw
-
-
-def scores_of(x):
-    """The matrix f (n, m) and the vector s (|E|,) over the whole graph."""
-    return x.feature_matrix().tolist(), x.edge_vector().tolist()
-
-
-# --- both sides of every comparison ---------------------------------------------------------------
-
-
-@dataclass
-class Study:
-    """One model evaluated by the library, and what is needed to evaluate it by the letter."""
-
-    task: Task
-    evaluator: gg.Evaluator
-    explainers: dict
-
-    @cached_property
-    def xs(self):
-        chosen = self.task.targets, self.evaluator.seed
-        found = {
-            name: e.explain(self.task.model, chosen[0], seed=chosen[1])
-            for name, e in self.explainers.items()
-        }
-        return {(name, x.target): (*scores_of(x), x.seed) for name, xs in found.items() for x in xs}
-
-    @cached_property
-    def results(self):
-        return self.evaluator.compare(self.explainers, self.task.targets)
-
-    @cached_property
-    def cells(self):
-        return {(row.explainer, row.target, row.metric): row.cell for row in self.results.rows}
-
-    @cached_property
-    def questions(self):
-        return {t: self.task.question(t, self.evaluator.settings) for t in self.task.targets}
-
-    @cached_property
-    def drawn(self):
-        return {t: Drawn(self.evaluator, t) for t in self.task.targets}
-
-    @cached_property
-    def references(self):
-        """The references that are used: with several medoids of a kind, the easiest."""
-        return {t: self.references_of(t) for t in self.task.targets}
-
-    def references_of(self, target):
-        question = self.questions[target]
-        size = len(literal.priority_vector(question, self.anything(target)))
-        candidates = self.drawn[target].references(size, question)
-        kinds = sorted({ref.kind for ref in candidates})
-        used = []
-        for kind in kinds:
-            own = [ref for ref in candidates if ref.kind == kind]
-            used.append(
-                own[
-                    literal.easiest(question, [(ref.phi, ref.choosing, ref.pull) for ref in own])
-                    if len(own) > 1
-                    else 0
-                ]
-            )
-        return used
-
-    def anything(self, target):
-        """Some feature scores, for their size."""
-        return next(f for (_, t), (f, _, _) in self.xs.items() if t == target)
-
-    def edges(self):
-        """Explanations with an edge side: name, target, question, s, ties, permutations."""
-        for (name, target), (_, s, _) in self.xs.items():
-            question = self.questions[target]
-            count = len(question.units)
-            if count:
-                yield (
-                    name,
-                    target,
-                    question,
-                    s,
-                    self.drawn[target].ties(count, "edges"),
-                    self.drawn[target].edge_orders(count),
-                )
-
-    def features(self):
-        """Explanations with references: name, target, question, f, ties, references."""
-        for (name, target), (f, _, seed) in self.xs.items():
-            question, references = self.questions[target], self.references[target]
-            if name == "random":  # the baseline is a random order of the candidates themselves
-                size = len(literal.priority_vector(question, f))
-                found_seed = self.evaluator.seed_of(target, "candidates", seed, 0)
-                f = literal.Candidates(draw_uniform(found_seed, size).tolist())
-            if references:
-                yield (
-                    name,
-                    target,
-                    question,
-                    f,
-                    self.drawn[target].ties(len(literal.priority_vector(question, f)), "features"),
-                    references,
-                )
-
-    def cell(self, name, target, metric):
-        return self.cells[name, target, metric]
-
-
-@cache
-def made(task, layer):
-    """One model for all studies."""
-    data = random_graph(30, 60, dtype=torch.float64)
-    data.x = 2 * data.x  # so that several classes are predicted
-    return TASKS[task](LAYERS[layer], data)
-
-
-@cache
-def study(task, layer, preset="paper", explainers=("random", "input_x_gradient"), **changed):
-    """A model evaluated with few trials."""
-    evaluator = gg.Evaluator(
-        made(task, layer).model, preset, seed=5, task="t", name="n", **{**FEW, **changed}
-    )
-    return Study(
-        made(task, layer), evaluator, {name: gg.find_explainer(name) for name in explainers}
-    )
 
 
 every_task = pytest.mark.parametrize(
@@ -476,10 +36,13 @@ every_task = pytest.mark.parametrize(
 
 def check_ec_edge(found):
     for name, target, question, s, ties, _ in found.edges():
-        cell, order = found.cell(name, target, "edge_ec"), literal.edge_order(question, s, ties)
-        assert cell.value == literal.algorithm_4_ec_edge(question, s, ties)
-        assert cell.flipped == literal.ever_changed(
-            question, order, literal.remove_edge, literal.way_of(question, 0)
+        cell, order = (
+            found.cell(name, target, "edge_ec"),
+            literal_metrics.edge_order(question, s, ties),
+        )
+        assert cell.value == literal_metrics.algorithm_4_ec_edge(question, s, ties)
+        assert cell.flipped == literal_metrics.ever_changed(
+            question, order, literal_metrics.remove_edge, literal_metrics.way_of(question, 0)
         )
         assert cell.per_reference == (cell.value,)
 
@@ -489,17 +52,22 @@ def check_ec_feature(found):
         cell, draws = found.cell(name, target, "feature_ec"), found.evaluator.settings.draws
         counts, flips = [], []
         for ref in references:
-            order, phis = literal.feature_order(question, f, ties, ref.pull), [ref.phi, *ref.more]
-            _, each = literal.algorithm_5_ec_feature(
+            order, phis = (
+                literal_metrics.feature_order(question, f, ties, ref.pull),
+                [ref.phi, *ref.more],
+            )
+            _, each = literal_metrics.algorithm_5_ec_feature(
                 question, f, ties, [(phi, ref.pull) for phi in phis]
             )
             flipped = [
-                literal.ever_changed(question, order, literal.substituting(phi), ref.pull)
+                literal_metrics.ever_changed(
+                    question, order, literal_metrics.substituting(phi), ref.pull
+                )
                 for phi in phis
             ]
             counts.append(each)
             flips.append(sum(flipped) / draws >= 0.5)
-        means = [literal.average(each) for each in counts]
+        means = [literal_metrics.average(each) for each in counts]
         assert cell.value == pytest.approx(min(means), abs=CLOSE)
         assert cell.per_reference == pytest.approx(means, abs=CLOSE)
         assert cell.flipped == any(
@@ -512,9 +80,9 @@ def check_pertinence_edge(found):
     for name, target, question, s, ties, permutations in found.edges():
         cell, ec = (
             found.cell(name, target, "edge_pertinence"),
-            literal.algorithm_4_ec_edge(question, s, ties),
+            literal_metrics.algorithm_4_ec_edge(question, s, ties),
         )
-        value, trials, reason = literal.algorithm_6_pertinence_edge(
+        value, trials, reason = literal_metrics.algorithm_6_pertinence_edge(
             question, s, ec, ties, permutations
         )
         assert (cell.trials, cell.stop) == ((trials,), (reason,))
@@ -525,17 +93,19 @@ def check_pertinence_feature(found):
     settings = found.evaluator.settings
     for name, target, question, f, ties, references in found.features():
         cell = found.cell(name, target, "feature_pertinence")
-        ec, _ = literal.algorithm_5_ec_feature(
+        ec, _ = literal_metrics.algorithm_5_ec_feature(
             question, f, ties, [(ref.phi, ref.pull) for ref in references]
         )
         given = [ref.as_given for ref in references]
         if settings.random_orders == "blocks" and settings.twins:
-            orders = [literal.feature_order(question, f, ties, ref.pull) for ref in references]
+            orders = [
+                literal_metrics.feature_order(question, f, ties, ref.pull) for ref in references
+            ]
             twins = [found.drawn[target].twin_orders(question, order) for order in orders]
             given = [(ref.phi, own, ref.pull) for ref, own in zip(references, twins, strict=True)]
             fewest = tuple(min(number, settings.feature_trials) for number in settings.trials)
             question = replace(question, settings=replace(settings, trials=fewest))
-        value, each = literal.algorithm_7_pertinence_feature(question, f, ec, ties, given)
+        value, each = literal_metrics.algorithm_7_pertinence_feature(question, f, ec, ties, given)
         assert cell.trials == tuple(trials for _, trials, _ in each)
         assert cell.stop == tuple(reason for _, _, reason in each)
         assert cell.per_reference == pytest.approx([own for own, _, _ in each], abs=CLOSE)
@@ -545,23 +115,32 @@ def check_pertinence_feature(found):
 def check_twins(found):
     number = found.evaluator.settings.twin_trials
     for name, target, question, s, ties, permutations in found.edges():
-        order, way = literal.edge_order(question, s, ties), literal.way_of(question, 0)
-        case = literal.twins_of_case(
-            question, order, literal.remove_edge, permutations[:number], way
+        order, way = (
+            literal_metrics.edge_order(question, s, ties),
+            literal_metrics.way_of(question, 0),
         )
-        check_same(found, name, target, "edge", literal.twins_of_cases([case], question.tolerance))
+        case = literal_metrics.twins_of_case(
+            question, order, literal_metrics.remove_edge, permutations[:number], way
+        )
+        check_same(
+            found, name, target, "edge", literal_metrics.twins_of_cases([case], question.tolerance)
+        )
     for name, target, question, f, ties, references in found.features():
         cases = []
         for ref in references:
-            order = literal.feature_order(question, f, ties, ref.pull)
+            order = literal_metrics.feature_order(question, f, ties, ref.pull)
             orders = found.drawn[target].twin_orders(question, order)
             cases.append(
-                literal.twins_of_case(
-                    question, order, literal.substituting(ref.phi), orders, ref.pull
+                literal_metrics.twins_of_case(
+                    question, order, literal_metrics.substituting(ref.phi), orders, ref.pull
                 )
             )
         check_same(
-            found, name, target, "feature", literal.twins_of_cases(cases, question.tolerance)
+            found,
+            name,
+            target,
+            "feature",
+            literal_metrics.twins_of_cases(cases, question.tolerance),
         )
 
 
@@ -613,8 +192,8 @@ def check_curves(found):
 def likeness(question, side):
     """ρ_edge or ρ_feat of two (f, s)."""
     if side == "edge":
-        return lambda a, b: literal.algorithm_2_stability_pair_edge(question, a[1], b[1])
-    return lambda a, b: literal.algorithm_3_stability_pair_feature(question, a[0], b[0])
+        return lambda a, b: literal_metrics.algorithm_2_stability_pair_edge(question, a[1], b[1])
+    return lambda a, b: literal_metrics.algorithm_3_stability_pair_feature(question, a[0], b[0])
 
 
 def alike(one, other):
@@ -628,7 +207,9 @@ def alike(one, other):
 
 def parts_of(question, side, a, b):
     """The parts of two (f, s) that are permuted apart."""
-    parts, k = (literal.edge_parts, 1) if side == "edge" else (literal.feature_parts, 0)
+    parts, k = (
+        (literal_metrics.edge_parts, 1) if side == "edge" else (literal_metrics.feature_parts, 0)
+    )
     return list(zip(parts(question, a[k]), parts(question, b[k]), strict=True))
 
 
@@ -641,7 +222,7 @@ def check_stability(found, name):
     """Algorithm 1 and its corrected twin."""
     explainer, chosen = found.explainers[name], found.evaluator.settings
     for target, question in found.questions.items():
-        averages, trials, reasons = literal.algorithm_1_stability(
+        averages, trials, reasons = literal_metrics.algorithm_1_stability(
             question, found.drawn[target].pairs(explainer)
         )
         first = list(found.drawn[target].pairs(explainer))[: _pair_schedule(chosen)[0]]
@@ -659,8 +240,10 @@ def check_stability(found, name):
             draw = found.drawn[target].permuting(
                 side, chosen.permutations if len(first) == 1 else 0
             )
-            chance = literal.chance([parts_of(question, side, *pair) for pair in again], draw)
-            check_corrected(twin, literal.corrected_p(value, chance))
+            chance = literal_metrics.chance(
+                [parts_of(question, side, *pair) for pair in again], draw
+            )
+            check_corrected(twin, literal_metrics.corrected_p(value, chance))
 
 
 def check_stability_of_all_pairs(found, name):
@@ -673,7 +256,7 @@ def check_stability_of_all_pairs(found, name):
                 found.cell(name, target, f"{side}_stability"),
                 found.cell(name, target, f"{side}_stability_corrected"),
             )
-            value, error = literal.all_pairs(made, likeness(question, side))
+            value, error = literal_metrics.all_pairs(made, likeness(question, side))
             assert (cell.trials, cell.stop) == ((chosen.calls,), ("binomial",))
             assert abs(cell.value - value) <= CLOSE
             assert abs(cell.error - error) <= CLOSE
@@ -681,11 +264,11 @@ def check_stability_of_all_pairs(found, name):
                 (made[k % chosen.calls], made[(k + 1) % chosen.calls])
                 for k in range(chosen.permutations)
             ]
-            chance = literal.chance(
+            chance = literal_metrics.chance(
                 [parts_of(question, side, *two) for two in neighbours],
                 found.drawn[target].permuting(side),
             )
-            check_corrected(twin, literal.corrected_p(value, chance))
+            check_corrected(twin, literal_metrics.corrected_p(value, chance))
 
 
 @every_task
@@ -699,7 +282,7 @@ def test_algorithm_2_stability_pair_edge(task, layer):
     for target, question in found.questions.items():
         if question.e_rel:
             ((_, s_1), (_, s_2)) = next(found.drawn[target].pairs(found.explainers["random"]))
-            wanted = literal.algorithm_2_stability_pair_edge(question, s_1, s_2)
+            wanted = literal_metrics.algorithm_2_stability_pair_edge(question, s_1, s_2)
             assert abs(found.cell("random", target, "edge_stability").value - wanted) <= CLOSE
 
 
@@ -708,7 +291,7 @@ def test_algorithm_3_stability_pair_feature(task, layer):
     found = study(task, layer, trials=(1, 1), explainers=("random",))
     for target, question in found.questions.items():
         ((f_1, _), (f_2, _)) = next(found.drawn[target].pairs(found.explainers["random"]))
-        wanted = literal.algorithm_3_stability_pair_feature(question, f_1, f_2)
+        wanted = literal_metrics.algorithm_3_stability_pair_feature(question, f_1, f_2)
         assert abs(found.cell("random", target, "feature_stability").value - wanted) <= CLOSE
 
 
@@ -793,9 +376,9 @@ def test_algorithm_7_pertinence_feature(task, layer):
 def test_equation_ec_edge(task, layer):
     found = study(task, layer)
     for name, target, question, s, ties, _ in found.edges():
-        order = literal.edge_order(question, s, ties)
-        assert found.cell(name, target, "edge_ec").value == literal.equation_ec(
-            question, order, literal.remove_edge
+        order = literal_metrics.edge_order(question, s, ties)
+        assert found.cell(name, target, "edge_ec").value == literal_metrics.equation_ec(
+            question, order, literal_metrics.remove_edge
         )
 
 
@@ -803,9 +386,9 @@ def test_equation_ec_edge(task, layer):
 def test_equation_k_of_a_reference(task, layer):
     found = study(task, layer)
     for name, target, question, f, ties, references in found.features():
-        order = literal.feature_order(question, f, ties)
+        order = literal_metrics.feature_order(question, f, ties)
         k = [
-            literal.equation_ec(question, order, literal.substituting(ref.phi))
+            literal_metrics.equation_ec(question, order, literal_metrics.substituting(ref.phi))
             for ref in references
         ]
         assert found.cell(name, target, "feature_ec").per_reference == tuple(k)
@@ -815,9 +398,9 @@ def test_equation_k_of_a_reference(task, layer):
 def test_equation_ec_feature(task, layer):
     found = study(task, layer)
     for name, target, question, f, ties, references in found.features():
-        order = literal.feature_order(question, f, ties)
+        order = literal_metrics.feature_order(question, f, ties)
         k = [
-            literal.equation_ec(question, order, literal.substituting(ref.phi))
+            literal_metrics.equation_ec(question, order, literal_metrics.substituting(ref.phi))
             for ref in references
         ]
         assert found.cell(name, target, "feature_ec").value == min(k)
@@ -827,12 +410,13 @@ def test_equation_ec_feature(task, layer):
 def test_equation_p_of_one_random_curve(task, layer):
     found = study(task, layer, trials=(1, 1), explainers=("random",))
     for name, target, question, s, ties, (first, *_) in found.edges():
-        order = literal.edge_order(question, s, ties)
-        K = literal.equation_ec(question, order, literal.remove_edge)
+        order = literal_metrics.edge_order(question, s, ties)
+        K = literal_metrics.equation_ec(question, order, literal_metrics.remove_edge)
         curves = [
-            literal.deletion_curve(question, one, K, literal.remove_edge) for one in (order, first)
+            literal_metrics.deletion_curve(question, one, K, literal_metrics.remove_edge)
+            for one in (order, first)
         ]
-        wanted = literal.equation_p(*curves, question.tolerance)
+        wanted = literal_metrics.equation_p(*curves, question.tolerance)
         assert abs(found.cell(name, target, "edge_pertinence").value - wanted) <= CLOSE
 
 
@@ -840,7 +424,7 @@ def test_equation_p_of_one_random_curve(task, layer):
 def test_equation_pertinence_edge(task, layer):
     found = study(task, layer, early_stop="none", explainers=("random",))
     for name, target, question, s, ties, permutations in found.edges():
-        wanted = literal.equation_pertinence_edge(
+        wanted = literal_metrics.equation_pertinence_edge(
             question, s, ties, permutations[: FEW["trials"][1]]
         )
         cell = found.cell(name, target, "edge_pertinence")
@@ -853,7 +437,7 @@ def test_equation_pertinence_feature(task, layer):
     found = study(task, layer, early_stop="none", explainers=("random",))
     for name, target, question, f, ties, references in found.features():
         given_with = [(ref.phi, ref.orders[: FEW["trials"][1]], ref.pull) for ref in references]
-        wanted = literal.equation_pertinence_feature(question, f, ties, given_with)
+        wanted = literal_metrics.equation_pertinence_feature(question, f, ties, given_with)
         assert abs(found.cell(name, target, "feature_pertinence").value - wanted) <= CLOSE
 
 
@@ -1243,18 +827,18 @@ def test_betting_stops_where_its_wealth_says():
     )
     for name, target, question, s, ties, permutations in found.edges():
         order, cell = (
-            literal.edge_order(question, s, ties),
+            literal_metrics.edge_order(question, s, ties),
             found.cell(name, target, "edge_pertinence"),
         )
-        K = literal.equation_ec(question, order, literal.remove_edge)
+        K = literal_metrics.equation_ec(question, order, literal_metrics.remove_edge)
         C_del, *C_rand = (
-            literal.deletion_curve(question, one, K, literal.remove_edge)
+            literal_metrics.deletion_curve(question, one, K, literal_metrics.remove_edge)
             for one in (order, *permutations)
         )
-        values = [literal.equation_p(C_del, curve, question.tolerance) for curve in C_rand]
-        trials, reason = literal.betting(values[:25], 0.5)
+        values = [literal_metrics.equation_p(C_del, curve, question.tolerance) for curve in C_rand]
+        trials, reason = literal_metrics.betting(values[:25], 0.5)
         assert (cell.trials, cell.stop) == ((trials,), (reason,))
-        assert abs(cell.value - literal.average(values[:trials])) <= CLOSE
+        assert abs(cell.value - literal_metrics.average(values[:trials])) <= CLOSE
     assert "decided" in stops_of(found)
 
 

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from quick import (
+from support.quick_evaluation import (
     EXPLAINERS,
     MODELS,
     QUICK,

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 import torch
-from quick import QUICK, cells_of, node_model, numbers
+from support.quick_evaluation import QUICK, cells_of, node_model, numbers
+from support.small_networks import Stack, build, random_graph
 from torch_geometric.nn import GCNConv
-from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.evaluation import evaluator

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 import torch
-from made_networks import OfNodes, graph
-from quick import graph_model, link_model
-from zoo import LinkForward, build, random_graph
+from support.hand_computed_networks import OfNodes, graph
+from support.quick_evaluation import graph_model, link_model
+from support.small_networks import LinkForward, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting

@@ -6,10 +6,10 @@ import math
 
 import pytest
 import torch
-from made_networks import OfNodes, explanation, graph, own_features
-from quick import QUICK, cells_of, node_model, numbers, shared
+from support.hand_computed_networks import OfNodes, explanation, graph, own_features
+from support.quick_evaluation import QUICK, cells_of, node_model, numbers, shared
+from support.small_networks import Stack, build, random_graph
 from torch_geometric.nn import SAGEConv
-from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import GraphgaugeWarning

@@ -6,9 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
-from torch_geometric.nn import CGConv, EdgeConv, EGConv, GATConv, GCNConv, SAGEConv
-from zoo import (
+from support.small_networks import (
     FEATURES,
     LAYERS,
     EncodeDecode,
@@ -19,6 +17,8 @@ from zoo import (
     graphs,
     random_graph,
 )
+from torch import nn
+from torch_geometric.nn import CGConv, EdgeConv, EGConv, GATConv, GCNConv, SAGEConv
 
 import graphgauge as gg
 from graphgauge.execution.aligned_layout import AlignedLayout

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import pytest
 import torch
-from live import Live
+from support.live_memory import Live
+from support.small_networks import FEATURES, Stack, build, random_graph
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv
-from zoo import FEATURES, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting, OutOfMemory
@@ -234,7 +234,7 @@ def test_a_limited_address_space_is_survived():
         sys.path.insert(0, "tests")
         import psutil, torch
         from torch_geometric.nn import GCNConv
-        from zoo import Stack, build, random_graph
+        from support.small_networks import Stack, build, random_graph
         import graphgauge as gg
 
         torch.set_num_threads(1)

@@ -9,10 +9,18 @@ from dataclasses import replace
 
 import pytest
 import torch
+from support.small_networks import (
+    CLASSES,
+    FEATURES,
+    EncodeDecode,
+    Pooled,
+    Stack,
+    build,
+    random_graph,
+)
 from torch import nn
 from torch.testing import assert_close
 from torch_geometric.nn import GCNConv, SAGEConv
-from zoo import CLASSES, FEATURES, EncodeDecode, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.checks.model_checks import fail_if_network_changes

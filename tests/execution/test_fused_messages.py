@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-import zoo
+from support import small_networks
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
@@ -38,13 +38,15 @@ def random_data(seed=0, num_nodes=50, num_edges=160, loops=False):
     edge_index = torch.randint(num_nodes, (2, num_edges), generator=random)
     if not loops:
         edge_index = edge_index[:, edge_index[0] != edge_index[1]]
-    x = torch.randn(num_nodes, zoo.FEATURES, generator=random, dtype=torch.float64)
+    x = torch.randn(num_nodes, small_networks.FEATURES, generator=random, dtype=torch.float64)
     return Data(x=x, edge_index=edge_index)
 
 
 def model_of(conv, **options):
     torch.manual_seed(0)
-    return gg.NodeClassificationModel(zoo.Stack(conv, 2).double(), random_data(**options))
+    return gg.NodeClassificationModel(
+        small_networks.Stack(conv, 2).double(), random_data(**options)
+    )
 
 
 def rows(model, edit, fuses, align):
@@ -120,7 +122,7 @@ def test_gradients_of_features_factors_and_baselines_are_those_of_written_messag
     heads = getattr(model.net.convs[0], "heads", 1)
     own = [
         torch.randn(heads * width, generator=random, dtype=torch.float64).requires_grad_(True)
-        for width in (zoo.HIDDEN, zoo.CLASSES)
+        for width in (small_networks.HIDDEN, small_networks.CLASSES)
     ]
     x = union.x.clone().requires_grad_(True)
     found = []
@@ -178,7 +180,7 @@ def test_every_node_with_a_stored_self_loop_is_not_taken_for_none():
     every = torch.arange(50).expand(2, 50)
     data.edge_index = torch.cat([every, data.edge_index], 1)
     torch.manual_seed(0)
-    model = gg.NodeClassificationModel(zoo.Stack(GATConv, 2).double(), data)
+    model = gg.NodeClassificationModel(small_networks.Stack(GATConv, 2).double(), data)
     assert torch.equal(
         rows(model, EDITS["none"], True, 1)[0], rows(model, EDITS["none"], False, 1)[0]
     )
@@ -192,8 +194,10 @@ def test_more_edges_than_pairs_of_nodes(conv, size):
     """
     torch.manual_seed(0)
     loops = torch.arange(size).repeat(6).expand(2, -1)
-    data = Data(x=torch.randn(size, zoo.FEATURES, dtype=torch.float64), edge_index=loops.clone())
-    model = gg.NodeClassificationModel(zoo.Stack(conv, 2).double(), data)
+    data = Data(
+        x=torch.randn(size, small_networks.FEATURES, dtype=torch.float64), edge_index=loops.clone()
+    )
+    model = gg.NodeClassificationModel(small_networks.Stack(conv, 2).double(), data)
     graphs = model.computation_graphs(list(range(size)))
     with model.session(), torch.no_grad():
         model.prepare_engine()

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-import zoo
+from support import small_networks
 from torch import nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv, MessagePassing, PairNorm, SAGEConv
@@ -25,7 +25,9 @@ def random_data(seed=0, num_nodes=60, num_edges=170, loops=False):
     edge_index = torch.randint(num_nodes, (2, num_edges), generator=random)
     if not loops:
         edge_index = edge_index[:, edge_index[0] != edge_index[1]]
-    return Data(x=torch.randn(num_nodes, zoo.FEATURES, generator=random), edge_index=edge_index)
+    return Data(
+        x=torch.randn(num_nodes, small_networks.FEATURES, generator=random), edge_index=edge_index
+    )
 
 
 @pytest.mark.parametrize("layers", [2, 3])
@@ -35,7 +37,7 @@ def random_data(seed=0, num_nodes=60, num_edges=170, loops=False):
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_outputs_and_gradients_are_those_of_all_messages(name, layers, edit):
     torch.manual_seed(layers)
-    net = zoo.Stack(zoo.LAYERS[name][0], layers)
+    net = small_networks.Stack(small_networks.LAYERS[name][0], layers)
     model = gg.NodeClassificationModel(net, random_data())
     graphs = model.computation_graphs(torch.arange(0, 60, 7))
     assert len(model.cuts) == layers
@@ -63,7 +65,7 @@ def test_outputs_and_gradients_are_those_of_all_messages(name, layers, edit):
 def test_links_masks_and_stored_self_loops(conv, seed):
     torch.manual_seed(seed)
     data = random_data(seed, loops=True)
-    model = gg.LinkClassificationModel(zoo.EncodeDecode(conv), data)
+    model = gg.LinkClassificationModel(small_networks.EncodeDecode(conv), data)
     graphs = model.computation_graphs([[0, 5], [7, 8], [3, 40]])
     of = torch.tensor([0, 1, 2, 0, 1])
     rows = [
@@ -83,10 +85,10 @@ def test_links_masks_and_stored_self_loops(conv, seed):
 def test_each_round_sends_what_can_still_arrive_and_no_more():
     """A path 0 → 1 → ... → 9 with target 9, three rounds: 3, 2 and 1 messages arrive."""
     data = Data(
-        x=torch.randn(10, zoo.FEATURES),
+        x=torch.randn(10, small_networks.FEATURES),
         edge_index=torch.stack([torch.arange(9), torch.arange(1, 10)]),
     )
-    model = gg.NodeClassificationModel(zoo.Stack(SAGEConv, 3), data)
+    model = gg.NodeClassificationModel(small_networks.Stack(SAGEConv, 3), data)
     graphs = model.computation_graphs([9])
     assert messages_sent(model.net, graphs) == [3, 2, 1]
 
@@ -111,10 +113,10 @@ def test_the_share_that_arrives():
     in the second.
     """
     data = Data(
-        x=torch.randn(10, zoo.FEATURES),
+        x=torch.randn(10, small_networks.FEATURES),
         edge_index=torch.stack([torch.arange(9), torch.arange(1, 10)]),
     )
-    model = gg.NodeClassificationModel(zoo.Stack(SAGEConv, 2), data)
+    model = gg.NodeClassificationModel(small_networks.Stack(SAGEConv, 2), data)
     assert arriving_shares(model.computation_graphs([9]), 2) == pytest.approx([4 / 5, 2 / 5])
 
 
@@ -122,7 +124,10 @@ def test_networks_whose_rounds_are_no_chain_send_everything():
     class Beside(nn.Module):
         def __init__(self):
             super().__init__()
-            self.left, self.right = SAGEConv(zoo.FEATURES, 4), SAGEConv(zoo.FEATURES, 4)
+            self.left, self.right = (
+                SAGEConv(small_networks.FEATURES, 4),
+                SAGEConv(small_networks.FEATURES, 4),
+            )
 
         def forward(self, x, edge_index):
             return self.left(x, edge_index) * self.right(x, edge_index)
@@ -131,14 +136,17 @@ def test_networks_whose_rounds_are_no_chain_send_everything():
 
 
 def test_networks_that_normalise_over_all_nodes_send_everything():
-    net = zoo.Stack(SAGEConv, 2, norm=PairNorm())
+    net = small_networks.Stack(SAGEConv, 2, norm=PairNorm())
     assert gg.NodeClassificationModel(net, random_data()).cuts == ()
 
 
 def test_fewer_hops_than_the_network_has_send_everything():
     with pytest.warns(UserWarning, match="num_hops=1"):
         assert (
-            gg.NodeClassificationModel(zoo.Stack(SAGEConv, 2), random_data(), num_hops=1).cuts == ()
+            gg.NodeClassificationModel(
+                small_networks.Stack(SAGEConv, 2), random_data(), num_hops=1
+            ).cuts
+            == ()
         )
 
 
@@ -161,7 +169,7 @@ class Mapped(MessagePassing):
 @pytest.mark.parametrize("conv", [Mapped, GCNConv, GATConv])
 def test_a_copy_gets_the_same_bits_in_every_union(conv):
     torch.manual_seed(0)
-    model = gg.NodeClassificationModel(zoo.Stack(conv, 3), random_data(3))
+    model = gg.NodeClassificationModel(small_networks.Stack(conv, 3), random_data(3))
     graphs = model.computation_graphs(torch.arange(60))
     together = model.map(model.executor.outputs, graphs)
     alone = torch.cat(

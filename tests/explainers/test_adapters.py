@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from support.small_networks import EncodeDecode, LinkForward, Pooled, Stack, build, random_graph
 from torch import nn
 from torch_geometric.explain import (
     CaptumExplainer,
@@ -17,7 +18,6 @@ from torch_geometric.explain import (
     PGExplainer,
 )
 from torch_geometric.nn import GATConv, GCNConv, GraphConv
-from zoo import EncodeDecode, LinkForward, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.checks.model_checks import fail_if_network_changes

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 import torch
+from support.small_networks import EncodeDecode, Pooled, Stack, build, random_graph
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
-from zoo import EncodeDecode, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadSetting

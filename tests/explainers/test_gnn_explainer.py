@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from planted import decisive
+from support.planted_networks import decisive
+from support.small_networks import LinkForward, Pooled, Stack, build, mlp, random_graph
 from torch import nn
 from torch_geometric.explain import Explainer
 from torch_geometric.explain import GNNExplainer as PyGExplainer
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
-from zoo import LinkForward, Pooled, Stack, build, mlp, random_graph
 
 import graphgauge as gg
 from graphgauge.core.counter_rng import normal_at, random_streams

@@ -5,10 +5,18 @@ what they promise.
 import numpy as np
 import pytest
 import torch
+from support.small_networks import (
+    EncodeDecode,
+    LinkForward,
+    Pooled,
+    Stack,
+    build,
+    mlp,
+    random_graph,
+)
 from torch import nn
 from torch_geometric.explain import CaptumExplainer, Explainer
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
-from zoo import EncodeDecode, LinkForward, Pooled, Stack, build, mlp, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, GraphgaugeWarning

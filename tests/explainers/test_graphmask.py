@@ -2,11 +2,20 @@
 
 import pytest
 import torch
-from planted import decisive
+from support.planted_networks import decisive
+from support.small_networks import (
+    CLASSES,
+    FEATURES,
+    EncodeDecode,
+    LinkForward,
+    Pooled,
+    Stack,
+    build,
+    random_graph,
+)
 from torch import nn
 from torch_geometric.explain import Explainer, GraphMaskExplainer
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
-from zoo import CLASSES, FEATURES, EncodeDecode, LinkForward, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, BadSetting

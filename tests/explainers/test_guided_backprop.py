@@ -5,9 +5,9 @@ and in-place rectifiers.
 import pytest
 import torch
 import torch.nn.functional as F
+from support.small_networks import Stack, build, random_graph
 from torch import nn
 from torch_geometric.nn import GATConv, GCNConv
-from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting, GraphgaugeWarning

@@ -4,9 +4,9 @@ are listed: same results.
 
 import pytest
 import torch
+from support.small_networks import FEATURES, EncodeDecode, Pooled, Stack, build, mlp, random_graph
 from torch import nn
 from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, SAGEConv, TransformerConv
-from zoo import FEATURES, EncodeDecode, Pooled, Stack, build, mlp, random_graph
 
 import graphgauge as gg
 from graphgauge.core.seeds import make_generator

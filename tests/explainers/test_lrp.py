@@ -3,6 +3,17 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from support.small_networks import (
+    CLASSES,
+    FEATURES,
+    HIDDEN,
+    EncodeDecode,
+    LinkForward,
+    Pooled,
+    Stack,
+    build,
+    random_graph,
+)
 from torch import nn
 from torch_geometric.data import Data
 from torch_geometric.nn import (
@@ -17,17 +28,6 @@ from torch_geometric.nn import (
     global_add_pool,
 )
 from torch_geometric.nn.dense import Linear
-from zoo import (
-    CLASSES,
-    FEATURES,
-    HIDDEN,
-    EncodeDecode,
-    LinkForward,
-    Pooled,
-    Stack,
-    build,
-    random_graph,
-)
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, BadSetting

@@ -6,6 +6,18 @@ import pytest
 import torch
 from captum.attr import LRP
 from captum.attr._utils.lrp_rules import EpsilonRule
+from support.small_networks import (
+    CLASSES,
+    FEATURES,
+    HIDDEN,
+    EncodeDecode,
+    LinkForward,
+    Pooled,
+    Stack,
+    build,
+    mlp,
+    random_graph,
+)
 from torch import nn
 from torch_geometric.nn import (
     GATConv,
@@ -22,18 +34,6 @@ from torch_geometric.nn import (
     to_captum_model,
 )
 from torch_geometric.nn.models import GCN
-from zoo import (
-    CLASSES,
-    FEATURES,
-    HIDDEN,
-    EncodeDecode,
-    LinkForward,
-    Pooled,
-    Stack,
-    build,
-    mlp,
-    random_graph,
-)
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel

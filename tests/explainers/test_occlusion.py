@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from support.small_networks import EncodeDecode, Pooled, Stack, build, random_graph
 from torch import nn
 from torch_geometric.data import Data
 from torch_geometric.nn import (
@@ -15,7 +16,6 @@ from torch_geometric.nn import (
     dense_diff_pool,
 )
 from torch_geometric.utils import to_dense_adj, to_dense_batch
-from zoo import EncodeDecode, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, BadSetting

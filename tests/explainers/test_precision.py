@@ -6,8 +6,8 @@ import warnings
 
 import pytest
 import torch
+from support.small_networks import LinkForward, Pooled, Stack, build, mlp, random_graph
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv
-from zoo import LinkForward, Pooled, Stack, build, mlp, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import GraphgaugeWarning

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
 import pytest
+from support.small_networks import Stack, build, random_graph
 from torch_geometric.nn import GCNConv
-from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting, MissingExtra, UnknownName

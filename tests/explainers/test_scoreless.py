@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 import torch
+from support.small_networks import Stack, build, random_graph
 from torch_geometric.nn import GCNConv
-from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.checks.model_checks import fail_if_network_changes

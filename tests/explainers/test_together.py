@@ -8,11 +8,11 @@ import sys
 
 import pytest
 import torch
-from live import Live
+from support.live_memory import Live
+from support.small_networks import Stack, build, random_graph
 from torch import nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv
-from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core import progress

@@ -665,6 +665,23 @@ def stored_in(folder: Path) -> Iterator[str]:
 
 
 #: the name of each file without its suffix, and what its lines are
+COMMANDS = """
+    demo consult init doctor evaluate explain report check validate sign serve
+    audit,verify audit,export monitor,baseline monitor,run monitor,status monitor,trigger
+    monitor,settle monitor,page dashboard documents benchmark analyse datasets train explainers
+""".split()
+
+
+def help_texts() -> Iterator[str]:
+    """What every command says of itself and its options; how lines are broken does not count."""
+    for command in COMMANDS:
+        words = command.split(",")
+        yield f"--- {' '.join(words)}"
+        text = run_command(*words, "--help").stdout
+        paragraphs = re.sub(r"\n {11,}", " ", text)  # an option's text goes on further to the right
+        yield from (re.sub(r"\s+", " ", line).strip() for line in paragraphs.splitlines())
+
+
 CASES: dict[str, Callable[[], Any]] = {
     **{f"models_{kind}": partial(models, kind) for kind in MODELS},
     **{f"explanations_{kind}": partial(explanations, kind) for kind in MODELS},
@@ -695,6 +712,7 @@ CASES: dict[str, Callable[[], Any]] = {
     },
     **{f"narrative_{kind}": partial(narrative, kind) for kind in MODELS},
     "command_line": command_line,
+    "help_texts": help_texts,
     "monitoring": monitoring,
     "validation": validation,
     "benchmark": benchmark,

@@ -69,7 +69,7 @@ def lines_beyond_rounding(stored: str, computed: str) -> list[str]:
 def is_close(line: str, other: str) -> bool:
     """Whether two lines say the same up to rounding."""
     number = r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+"
-    digest = r"\b[0-9a-f]{16,}\b"
+    digest = r"(?<![\w.])[0-9a-f]{16,}\b"  # not the digits behind a point
     words, more_words = (re.sub(f"{digest}|{number}", "", text) for text in (line, other))
     numbers, more = (
         [float(found) for found in re.findall(number, re.sub(digest, "", text))]

@@ -41,6 +41,8 @@ def test_every_golden_file_belongs_to_a_case():
     [
         ("edge_ec: ok 7.0", "edge_ec: ok 7.0", False),
         ("score 0.12345678", "score 0.12345679", False),
+        ("score 0.8411368727684021", "score 0.841136932373046", False),
+        ("score 0.8411368727684021", "score 0.8421368727684021", True),
         ("score 0.1234", "score 0.1244", True),
         ("edge_ec: ok 7.0", "edge_ec: ok 8.0", True),
         ("trials=[30]", "trials=[44]", True),

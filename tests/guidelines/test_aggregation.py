@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from made_runs import row
+from support.chosen_results import row
 
 from graphgauge.evaluation import Results, Settings
 from graphgauge.guidelines import Requirements

@@ -1,7 +1,7 @@
 """The deployment checklist: each of the eight points done, not done and open."""
 
 import pytest
-from made_runs import GOOD, good, run
+from support.chosen_results import GOOD, good, run
 
 from graphgauge.core.errors import BadSetting, UnknownName
 from graphgauge.evaluation import Settings

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from made_runs import GOOD, good, made_row, run
-from quick import QUICK, node_model
+from support.chosen_results import GOOD, good, made_row, run
+from support.quick_evaluation import QUICK, node_model
 
 import graphgauge as gg
 from graphgauge.evaluation import Results, Settings

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_runs import GOOD, good, row, run
+from support.chosen_results import GOOD, good, row, run
 
 from graphgauge.core.errors import BadSetting, UnknownName
 from graphgauge.evaluation import FAULTS, STATUSES, Results, Settings

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from made_runs import GOOD, good, run
+from support.chosen_results import GOOD, good, run
 
 from graphgauge.core.errors import UndefinedScore
 from graphgauge.evaluation import Results, Settings

@@ -1,8 +1,8 @@
 """Moved thresholds give the verdicts that the same thresholds give from the start."""
 
 import pytest
-from made_runs import good
-from made_runs import run as made
+from support.chosen_results import good
+from support.chosen_results import run as made
 
 from graphgauge.guidelines import Requirements, recommend, verdicts
 from graphgauge.guidelines.aggregation import aggregate_run

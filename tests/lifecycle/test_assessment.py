@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from own_networks import NodeNet, node_graph, write_project
+from support.user_networks import NodeNet, node_graph, write_project
 from torch import nn
 
 from graphgauge.core.errors import BadModel, BadSetting, OutOfMemory

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_decision import decision
-from made_runs import GOOD, good
-from made_runs import run as made
+from support.chosen_results import GOOD, good
+from support.chosen_results import run as made
+from support.decisions import decision
 from typer.testing import CliRunner
 
 from graphgauge.cli.main import app, main

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 import torch
-from made_decision import NOW, decision
-from made_model import model
+from support.decisions import NOW, decision
+from support.tiny_model import model
 from typer.testing import CliRunner
 
 from graphgauge.cli.main import app, main

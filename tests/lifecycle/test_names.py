@@ -5,7 +5,7 @@ examples under them.
 import json
 
 import pytest
-from own_networks import write_project
+from support.user_networks import write_project
 from typer.testing import CliRunner
 
 import graphgauge as gg

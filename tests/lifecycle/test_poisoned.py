@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from own_networks import NodeNet, write_project
 from safetensors.torch import save, save_file
+from support.user_networks import NodeNet, write_project
 
 from graphgauge.core.errors import BadFile, BadModel
 from graphgauge.lifecycle import Project

@@ -3,10 +3,11 @@ requirements; mistakes all at once.
 """
 
 import sys
+from importlib import import_module
 
 import pytest
 import torch
-from own_networks import SEED, LinkNet, NodeNet, node_graph, write_project
+from support.user_networks import SEED, LinkNet, NodeNet, node_graph, write_project
 
 from graphgauge.core.errors import BadFile, BadModel, BadSetting, BadTarget
 from graphgauge.evaluation import sample_targets
@@ -244,7 +245,7 @@ def test_toml_says_the_same(tmp_path):
         write_project(tmp_path, names={"features": {0: "income"}}, targets=[1, 2])
     )
     lines = [
-        'model = "own_networks:NodeNet"',
+        'model = "support.user_networks:NodeNet"',
         'weights = "w.safetensors"',
         'data = "g.safetensors"',
         'level = "node"',
@@ -321,9 +322,9 @@ def test_contradictions_are_told(tmp_path, keys, message):
     ("keys", "error", "message"),
     [
         (
-            {"model": "own_networks:Net"},
+            {"model": "support.user_networks:Net"},
             BadModel,
-            r"own_networks has no Net\. It defines: NodeNet, LinkNet",
+            r"user_networks has no Net\. It defines: NodeNet, LinkNet",
         ),
         (
             {"model": "no_such_module:net"},
@@ -331,17 +332,17 @@ def test_contradictions_are_told(tmp_path, keys, message):
             "no_such_module cannot be imported: ModuleNotFoundError",
         ),
         (
-            {"model": "own_networks:broken"},
+            {"model": "support.user_networks:broken"},
             BadModel,
-            r"own_networks:broken\(\) failed: RuntimeError: no spoon",
+            r"support.user_networks:broken\(\) failed: RuntimeError: no spoon",
         ),
         (
-            {"model": "own_networks:no_network"},
+            {"model": "support.user_networks:no_network"},
             BadModel,
             "must give a torch.nn.Module, but gave dict",
         ),
         (
-            {"model": "own_networks:ready"},
+            {"model": "support.user_networks:ready"},
             BadModel,
             "must be a function or class that gives the network, but is NodeNet",
         ),
@@ -381,7 +382,7 @@ def test_one_graph_and_a_list_of_graphs_are_not_confused(tmp_path):
 
 def test_modules_beside_the_file_are_found_and_nothing_stays_on_the_path(tmp_path):
     (tmp_path / "mine_alone.py").write_text(
-        "from own_networks import NodeNet\n\n\ndef make(width):\n    return NodeNet(width)\n"
+        "from support.user_networks import NodeNet\n\n\ndef make(width):\n    return NodeNet(width)\n"
     )
     before = list(sys.path)
     project = Project.read(write_project(tmp_path, model="mine_alone:make", arguments={"width": 4}))
@@ -390,12 +391,13 @@ def test_modules_beside_the_file_are_found_and_nothing_stays_on_the_path(tmp_pat
 
 
 def test_a_module_of_the_same_name_from_elsewhere_is_refused(tmp_path):
-    (tmp_path / "own_networks.py").write_text("")
+    (tmp_path / "readability.py").write_text("")
+    import_module("readability")  # the one of bench
     with pytest.raises(
         BadModel,
-        match=r"own_networks\.py was meant, but another module own_networks was imported before",
+        match=r"readability\.py was meant, but another module readability was imported before",
     ):
-        Project.read(write_project(tmp_path)).model()
+        Project.read(write_project(tmp_path, model="readability:NodeNet")).model()
 
 
 def test_making_a_model_leaves_random_numbers_alone_and_is_repeatable(tmp_path):
@@ -411,7 +413,8 @@ def test_making_a_model_leaves_random_numbers_alone_and_is_repeatable(tmp_path):
 def test_a_function_of_ones_own_calls_the_network(tmp_path):
     project = Project.read(
         write_project(
-            tmp_path, wrapping={"forward": "own_networks:called", "num_hops": 2, "output": "logits"}
+            tmp_path,
+            wrapping={"forward": "support.user_networks:called", "num_hops": 2, "output": "logits"},
         )
     )
     model = project.model()
@@ -450,7 +453,7 @@ def test_a_column_of_a_regression_network_can_be_chosen(tmp_path):
 def test_a_project_without_a_file(tmp_path):
     write_project(tmp_path, level="link")
     keys = {
-        "model": "own_networks:LinkNet",
+        "model": "support.user_networks:LinkNet",
         "weights": "w.safetensors",
         "data": "g.safetensors",
         "level": "link",

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from made_decision import decision
-from made_runs import GOOD
-from made_runs import run as made
-from own_networks import write_project
+from support.chosen_results import GOOD
+from support.chosen_results import run as made
+from support.decisions import decision
+from support.user_networks import write_project
 from typer.testing import CliRunner
 
 from graphgauge.cli.main import app, main

@@ -1,7 +1,7 @@
 """A target seen closely: the numbers of `compare`, with words, curves and a subgraph."""
 
 import pytest
-from own_networks import write_project
+from support.user_networks import write_project
 
 from graphgauge.core.errors import UnknownName
 from graphgauge.lifecycle import Project

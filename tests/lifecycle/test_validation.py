@@ -8,8 +8,8 @@ from datetime import datetime, timezone
 import fraud
 import pytest
 import torch
-from made_runs import GOOD, good
-from made_runs import run as made
+from support.chosen_results import GOOD, good
+from support.chosen_results import run as made
 
 from graphgauge.cli.validate import _validation_text
 from graphgauge.core.errors import BadModel, BadSetting

@@ -9,11 +9,11 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_decision import decision
-from made_histories import drop, made_monitor
-from made_runs import GOOD, good
-from made_runs import run as made
 from markdown_it import MarkdownIt
+from support.chosen_results import GOOD, good
+from support.chosen_results import run as made
+from support.decisions import decision
+from support.monitoring_histories import drop, made_monitor
 from typer.testing import CliRunner
 
 from graphgauge.cli.main import app, main

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from made_curves import one_target, tensor
+from support.metric_bundles import one_target, tensor
 
 from graphgauge.core.errors import BadExplanation, BadSetting, UndefinedScore
 from graphgauge.metrics import (
@@ -30,7 +30,7 @@ NUMBER, CASES, STEPS = 6, 9, 12
 TARGET = torch.tensor([0, 0, 1, 2, 2, 2, 3, 5, 5])  # target 4 has no case
 
 
-def made_curves():
+def metric_bundles():
     """Random probabilities; target 4 has no case, others one to three; some curves end before the
     last step.
     """
@@ -110,14 +110,14 @@ def turned_truths(truths):
 
 
 MADE = {
-    "curves": (made_curves, turned_curves),
+    "curves": (metric_bundles, turned_curves),
     "pairs": (made_pairs, turned_pairs),
     "truth": (made_truths, turned_truths),
     "scores": (made_truths, turned_truths),
 }
 
 
-#: the targets of `made_curves` that have a value where the top ten edits must not be all, and where
+#: the targets of `metric_bundles` that have a value where the top ten edits must not be all, and where
 #: there must be two candidates
 TOP_TEN, TWO = [True, False, False, True, False, False], [True, True, False, True, False, True]
 VALUES = dict.fromkeys(
@@ -210,7 +210,7 @@ def test_random_orders_reach_the_chance_that_a_metric_on_curves_declares(name):
     assert abs(METRICS[name]()(curves).mean() - METRICS[name].chance) < 0.02
 
 
-GOOD = made_curves()
+GOOD = metric_bundles()
 WRONG_SHAPES = {
     "start": GOOD.start[:-1],
     "curve": GOOD.curve[:-1],

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from made_curves import one_target, tensor
+from support.metric_bundles import one_target, tensor
 
 from graphgauge.metrics import (
     Auroc,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from made_curves import one_target, tensor
+from support.metric_bundles import one_target, tensor
 
 from graphgauge.core.errors import BadSetting, UndefinedScore
 from graphgauge.metrics import (

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from made_curves import tensor
+from support.metric_bundles import tensor
 
 from graphgauge.core.errors import BadExplanation, BadSetting, UndefinedScore
 from graphgauge.metrics import (

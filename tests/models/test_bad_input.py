@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from support.small_networks import (
+    CLASSES,
+    FEATURES,
+    EncodeDecode,
+    Pooled,
+    Stack,
+    build,
+    random_graph,
+)
 from torch import nn
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn import BatchNorm, GCNConv
 from torch_geometric.nn import Linear as PygLinear
 from torch_geometric.transforms import ToSparseTensor
-from zoo import CLASSES, FEATURES, EncodeDecode, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadGraph, BadModel, BadSetting, BadTarget

@@ -6,7 +6,20 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from literal import whole_graph_prediction
+from support.literal_models import whole_graph_prediction
+from support.small_networks import (
+    CLASSES,
+    FEATURES,
+    HIDDEN,
+    LAYERS,
+    EncodeDecode,
+    LinkForward,
+    Propagated,
+    Stack,
+    build,
+    graphs,
+    random_graph,
+)
 from torch import nn
 from torch_geometric.data import Batch, Data
 from torch_geometric.nn import (
@@ -23,19 +36,6 @@ from torch_geometric.nn import (
     SimpleConv,
 )
 from torch_geometric.utils import softmax, to_undirected
-from zoo import (
-    CLASSES,
-    FEATURES,
-    HIDDEN,
-    LAYERS,
-    EncodeDecode,
-    LinkForward,
-    Propagated,
-    Stack,
-    build,
-    graphs,
-    random_graph,
-)
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, OutOfMemory

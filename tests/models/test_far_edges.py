@@ -5,10 +5,10 @@ import warnings
 
 import pytest
 import torch
+from support.small_networks import Stack, build, random_graph
 from torch import nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, GINEConv, GPSConv
-from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import GraphgaugeWarning

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 import pytest
 import torch
-import zoo
+from support import small_networks
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
@@ -19,7 +19,9 @@ TARGETS = [5, 40, 5, 17]
 
 @pytest.fixture
 def model():
-    return gg.NodeClassificationModel(zoo.build(zoo.Stack, GCNConv), zoo.random_graph())
+    return gg.NodeClassificationModel(
+        small_networks.build(small_networks.Stack, GCNConv), small_networks.random_graph()
+    )
 
 
 @pytest.fixture
@@ -70,7 +72,9 @@ def test_other_targets_orders_and_scopes_are_cut_on_their_own(model, cuts):
 
 
 def test_links_are_told_from_nodes_in_a_row(cuts):
-    model = gg.LinkClassificationModel(zoo.build(zoo.EncodeDecode), zoo.random_graph())
+    model = gg.LinkClassificationModel(
+        small_networks.build(small_networks.EncodeDecode), small_networks.random_graph()
+    )
     model.computation_graphs([(1, 2), (3, 4)])
     model.computation_graphs([(1, 2)])
     assert [targets for targets, _ in cuts] == [[1, 2, 3, 4], [1, 2]]
@@ -192,7 +196,7 @@ def test_all_explainers_of_a_comparison_share_one_cut(model, cuts):
 
 def test_lonely_nodes_have_graphs_too(cuts):
     data = Data(x=torch.eye(3), edge_index=torch.tensor([[0], [1]]))
-    model = gg.NodeClassificationModel(zoo.build(lambda: GCNConv(3, 2)), data)
+    model = gg.NodeClassificationModel(small_networks.build(lambda: GCNConv(3, 2)), data)
     assert (
         model.computation_graphs([2])[0].nodes.tolist()
         == model.computation_graphs([2])[0].nodes.tolist()

@@ -4,10 +4,10 @@ planned as ever.
 
 import pytest
 import torch
-from live import Live
+from support.live_memory import Live
+from support.small_networks import CLASSES, FEATURES, Stack, build, random_graph
 from torch_geometric.nn import GATConv, GCNConv
 from torch_geometric.utils import to_dense_adj
-from zoo import CLASSES, FEATURES, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.execution.executor import Executor

@@ -1,9 +1,8 @@
 """Computation graphs without the edges that only set degrees, against those that have them."""
 
-import literal
 import pytest
 import torch
-import zoo
+from support import literal_models, small_networks
 from torch import nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, SAGEConv, SGConv
@@ -34,13 +33,15 @@ def random_data(seed=0, num_nodes=60, num_edges=170, **more):
     edge_index = torch.randint(num_nodes, (2, num_edges), generator=random)
     edge_index = torch.cat([edge_index, edge_index[:, :5], torch.tensor([[3, 9, 9], [3, 9, 9]])], 1)
     return Data(
-        x=torch.randn(num_nodes, zoo.FEATURES, generator=random), edge_index=edge_index, **more
+        x=torch.randn(num_nodes, small_networks.FEATURES, generator=random),
+        edge_index=edge_index,
+        **more,
     )
 
 
 def node_model(conv, seed=0, layers=2, **more):
     torch.manual_seed(seed)
-    return gg.NodeClassificationModel(zoo.Stack(conv, layers), random_data(seed, **more))
+    return gg.NodeClassificationModel(small_networks.Stack(conv, layers), random_data(seed, **more))
 
 
 def rows_and_slopes(model, graphs, edit):
@@ -79,7 +80,7 @@ def test_layers_of_different_kinds_and_links():
     class Mixed(nn.Module):
         def __init__(self):
             super().__init__()
-            self.first, self.second = SAGEConv(zoo.FEATURES, 8), GCNConv(8, 8)
+            self.first, self.second = SAGEConv(small_networks.FEATURES, 8), GCNConv(8, 8)
 
         def forward(self, x, edge_index, edge_label_index):
             x = self.second(self.first(x, edge_index).relu(), edge_index)
@@ -99,7 +100,7 @@ def test_left_are_relevant_edges_and_messages_that_arrive(scope):
     for target, lean in zip(
         targets, model.computation_graphs(targets, scope, lean=True), strict=True
     ):
-        wanted = literal.computation_graph(data, target, 2, "in", scope)
+        wanted = literal_models.computation_graph(data, target, 2, "in", scope)
         arrives = [
             edge
             for edge in wanted["others"]
@@ -152,7 +153,7 @@ class ByDegree(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.conv = GCNConv(zoo.FEATURES, 8)
+        self.conv = GCNConv(small_networks.FEATURES, 8)
 
     def forward(self, x, edge_index):
         return self.conv(x * degree(edge_index[1], len(x), x.dtype)[:, None], edge_index)
@@ -163,7 +164,7 @@ class Changing(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.conv = GCNConv(zoo.FEATURES, 8)
+        self.conv = GCNConv(small_networks.FEATURES, 8)
 
     def forward(self, x, edge_index):
         return self.conv(x, remove_self_loops(edge_index)[0])
@@ -174,7 +175,7 @@ class Weighted(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.conv = GCNConv(zoo.FEATURES, 8)
+        self.conv = GCNConv(small_networks.FEATURES, 8)
 
     def forward(self, x, edge_index, edge_weight=None, edge_attr=None):
         return self.conv(x, edge_index, edge_weight if edge_attr is None else edge_attr)

@@ -4,10 +4,10 @@ and a label.
 
 import pytest
 import torch
+from support.small_networks import CLASSES, LinkForward, Pooled, Stack, build, random_graph
 from torch import nn
 from torch.testing import assert_close
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
-from zoo import CLASSES, LinkForward, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadExplanation, BadModel, BadSetting, BadTarget

@@ -5,8 +5,8 @@ import re
 import network_table
 import pytest
 import torch
-from network_kinds import KINDS
 from network_table import found, heading_of, reason, stored
+from support.network_kinds import KINDS
 
 ASKED = """GCN, SAGE, GIN, GINE, PNA, RGCN, FastRGCN, GPS, TransformerConv, NNConv, AttentiveFP, SchNet, TopK, SAG, ASAP, DiffPool,
 SortPool, JumpingKnowledge, virtual node, GraphNorm, batch statistics, tuple, dictionary, compile, script, trace, float64, bfloat16,

@@ -8,9 +8,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from torch import nn
-from torch_geometric.nn import BatchNorm, GATConv, GCNConv
-from zoo import (
+from support.small_networks import (
     CLASSES,
     FEATURES,
     HIDDEN,
@@ -21,6 +19,8 @@ from zoo import (
     build,
     random_graph,
 )
+from torch import nn
+from torch_geometric.nn import BatchNorm, GATConv, GCNConv
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel

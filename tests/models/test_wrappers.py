@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
-from torch_geometric.data import Data
-from torch_geometric.nn import GATConv, GCNConv, GINConv, NNConv, SAGEConv, global_add_pool
-from zoo import (
+from support.small_networks import (
     CLASSES,
     FEATURES,
     HIDDEN,
@@ -19,6 +16,9 @@ from zoo import (
     mlp,
     random_graph,
 )
+from torch import nn
+from torch_geometric.data import Data
+from torch_geometric.nn import GATConv, GCNConv, GINConv, NNConv, SAGEConv, global_add_pool
 
 import graphgauge as gg
 from graphgauge.core.errors import BadGraph, BadModel, BadSetting

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from alarms import BROKEN_LABELS, targets_like, targets_with_columns
-from made_histories import FACTS, START, made_monitor, weeks
+from support.monitoring_histories import FACTS, START, made_monitor, weeks
 from torch_geometric.data import Data
 from torch_geometric.nn import GINConv, SAGEConv, global_mean_pool
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 from alarms import targets_like
-from made_histories import FACTS, PLAN, START, drop, made_monitor, weeks
-from quick import node_model
+from support.monitoring_histories import FACTS, PLAN, START, drop, made_monitor, weeks
+from support.quick_evaluation import node_model
 
 import graphgauge as gg
 from graphgauge.core.errors import BadFile, BadSetting, UnknownName

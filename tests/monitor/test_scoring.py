@@ -5,10 +5,10 @@ target are.
 import numpy as np
 import pytest
 import torch
-from quick import MODELS, node_model
+from support.quick_evaluation import MODELS, node_model
+from support.small_networks import build
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv
-from zoo import build
 
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting

@@ -5,7 +5,16 @@ the predicted one instead.
 import json
 
 import pytest
-from told import AUDIENCES, LANGUAGES, SIGNED, UNSIGNED, WORDS, evaluator, explanation, told
+from support.narrative_cases import (
+    AUDIENCES,
+    LANGUAGES,
+    SIGNED,
+    UNSIGNED,
+    WORDS,
+    evaluator,
+    explanation,
+    told,
+)
 
 import graphgauge as gg
 

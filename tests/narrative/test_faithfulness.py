@@ -14,7 +14,7 @@ from babel import Locale
 from babel.numbers import parse_decimal
 from hypothesis import given
 from hypothesis import strategies as st
-from told import (
+from support.narrative_cases import (
     AUDIENCES,
     EDGE_SCORES,
     FEATURES,

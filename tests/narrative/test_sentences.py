@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 import torch
-from told import (
+from support.narrative_cases import (
     AUDIENCES,
     FEATURES,
     LANGUAGES,

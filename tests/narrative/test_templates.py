@@ -6,7 +6,7 @@ import re
 import shutil
 
 import pytest
-from told import LANGUAGES, evaluator, explanation, names, told
+from support.narrative_cases import LANGUAGES, evaluator, explanation, names, told
 from torch_geometric.data import Data
 
 import graphgauge as gg

@@ -4,9 +4,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from step_by_step import edge_curve, feature_curve
+from support.literal_curves import edge_curve, feature_curve
+from support.small_networks import (
+    EncodeDecode,
+    LinkForward,
+    Pooled,
+    Stack,
+    build,
+    graphs,
+    random_graph,
+)
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
-from zoo import EncodeDecode, LinkForward, Pooled, Stack, build, graphs, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, BadSetting

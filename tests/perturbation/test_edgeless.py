@@ -4,10 +4,10 @@ all others as ever.
 
 import pytest
 import torch
+from support.small_networks import FEATURES, Pooled, build
 from torch import nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, GraphConv, SAGEConv, global_add_pool
-from zoo import FEATURES, Pooled, build
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, GraphgaugeWarning, OutOfMemory

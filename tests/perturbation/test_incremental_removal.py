@@ -4,7 +4,7 @@ with fewer edges.
 
 import pytest
 import torch
-import zoo
+from support import small_networks
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv, PairNorm, SAGEConv
 
@@ -23,7 +23,9 @@ def random_data(seed=0, num_nodes=40, num_edges=150):
     """With stored self-loops and parallel edges."""
     random = make_generator(seed)
     edge_index = torch.randint(num_nodes, (2, num_edges), generator=random)
-    return Data(x=torch.randn(num_nodes, zoo.FEATURES, generator=random), edge_index=edge_index)
+    return Data(
+        x=torch.randn(num_nodes, small_networks.FEATURES, generator=random), edge_index=edge_index
+    )
 
 
 def both_ways(model, edits, lines, first):
@@ -59,7 +61,7 @@ def drawn(edits, steps=12, trials=3):
 @pytest.mark.parametrize("conv", [GCNConv, GATConv, SAGEConv])
 def test_rows_are_those_of_copies_however_the_points_are_cut(conv, layers, removal, unit):
     torch.manual_seed(layers)
-    model = gg.NodeClassificationModel(zoo.Stack(conv, layers), random_data(layers))
+    model = gg.NodeClassificationModel(small_networks.Stack(conv, layers), random_data(layers))
     edits = EdgeEdits.from_graphs(model, model.computation_graphs([0, 5, 9, 33]), removal, unit)
     assert _can_remove_incrementally(model, edits)
     for first in (0, 4):
@@ -69,11 +71,11 @@ def test_rows_are_those_of_copies_however_the_points_are_cut(conv, layers, remov
 
 
 @pytest.mark.parametrize("removal", ["mask", "drop"])
-@pytest.mark.parametrize("name", zoo.LAYERS)
+@pytest.mark.parametrize("name", small_networks.LAYERS)
 def test_every_layer_that_is_followed_by_versions_gives_the_rows_of_copies(name, removal):
-    layer, *_ = zoo.LAYERS[name]
+    layer, *_ = small_networks.LAYERS[name]
     torch.manual_seed(1)
-    model = gg.NodeClassificationModel(zoo.Stack(layer, 2), random_data(1))
+    model = gg.NodeClassificationModel(small_networks.Stack(layer, 2), random_data(1))
     if removal == "mask" and model.mask_support != "exact":
         return
     edits = EdgeEdits.from_graphs(model, model.computation_graphs([0, 5, 9, 33]), removal)
@@ -89,7 +91,7 @@ def test_every_layer_that_is_followed_by_versions_gives_the_rows_of_copies(name,
 @pytest.mark.parametrize("conv", [GCNConv, GATConv, SAGEConv])
 def test_links_follow_both_ends(conv, removal):
     torch.manual_seed(2)
-    model = gg.LinkClassificationModel(zoo.EncodeDecode(conv), random_data(2))
+    model = gg.LinkClassificationModel(small_networks.EncodeDecode(conv), random_data(2))
     edits = EdgeEdits.from_graphs(
         model, model.computation_graphs([[0, 5], [7, 8], [3, 30]]), removal
     )
@@ -101,7 +103,7 @@ def test_links_follow_both_ends(conv, removal):
 
 def path(length):
     return Data(
-        x=torch.randn(length, zoo.FEATURES),
+        x=torch.randn(length, small_networks.FEATURES),
         edge_index=torch.stack([torch.arange(length - 1), torch.arange(1, length)]),
     )
 
@@ -118,7 +120,7 @@ def path(length):
     ],
 )
 def test_a_removal_makes_a_version_of_each_node_that_it_reaches(conv, removal, wanted):
-    model = gg.NodeClassificationModel(zoo.Stack(conv, 3), path(10))
+    model = gg.NodeClassificationModel(small_networks.Stack(conv, 3), path(10))
     graphs = model.computation_graphs([9])
     edits = EdgeEdits.from_graphs(model, graphs, removal)
     lines = CurveLines(torch.zeros(3, dtype=torch.int64), torch.arange(3)[:, None])
@@ -140,9 +142,10 @@ def engine_union(versioned, k):
 def test_a_star_costs_one_version_for_each_step_and_a_clique_uses_copies_if_they_are_smaller():
     leaves = torch.arange(1, 50)
     star = Data(
-        x=torch.randn(50, zoo.FEATURES), edge_index=torch.stack([leaves, torch.zeros_like(leaves)])
+        x=torch.randn(50, small_networks.FEATURES),
+        edge_index=torch.stack([leaves, torch.zeros_like(leaves)]),
     )
-    model = gg.NodeClassificationModel(zoo.Stack(SAGEConv, 2), star)
+    model = gg.NodeClassificationModel(small_networks.Stack(SAGEConv, 2), star)
     edits = EdgeEdits.from_graphs(model, model.computation_graphs([0]))
     lines = CurveLines(torch.zeros(1, dtype=torch.int64), torch.arange(10)[None])
     nothing, ten = torch.zeros(10, dtype=torch.int64), torch.arange(1, 11)
@@ -155,24 +158,24 @@ def test_a_star_costs_one_version_for_each_step_and_a_clique_uses_copies_if_they
 
     every = torch.cartesian_prod(torch.arange(9), torch.arange(9))
     clique = Data(
-        x=torch.randn(9, zoo.FEATURES),
+        x=torch.randn(9, small_networks.FEATURES),
         edge_index=every[every[:, 0] != every[:, 1]].t().contiguous(),
     )
-    model = gg.NodeClassificationModel(zoo.Stack(SAGEConv, 3), clique)
+    model = gg.NodeClassificationModel(small_networks.Stack(SAGEConv, 3), clique)
     edits = EdgeEdits.from_graphs(model, model.computation_graphs([0]))
     assert edits.incremental_copies(model, lines, nothing, ten) is None
 
 
 def test_networks_that_look_beyond_messages_are_copied():
     data = random_data()
-    model = gg.NodeClassificationModel(zoo.Stack(SAGEConv, 2, norm=PairNorm()), data)
+    model = gg.NodeClassificationModel(small_networks.Stack(SAGEConv, 2, norm=PairNorm()), data)
     edits = EdgeEdits.from_graphs(model, model.computation_graphs([0, 5]))
     assert not _can_remove_incrementally(model, edits)
 
 
 def test_graph_targets_are_copied():
     model = gg.GraphClassificationModel(
-        zoo.Pooled(GCNConv), [random_data(seed) for seed in range(3)]
+        small_networks.Pooled(GCNConv), [random_data(seed) for seed in range(3)]
     )
     assert not _can_remove_incrementally(
         model, EdgeEdits.from_graphs(model, model.computation_graphs([0, 1]))

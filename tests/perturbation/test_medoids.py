@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from live import Live
+from support.live_memory import Live
 
 from graphgauge.perturbation.medoids import (
     _AT_ONCE,

@@ -7,10 +7,19 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.small_networks import (
+    FEATURES,
+    EncodeDecode,
+    LinkForward,
+    Pooled,
+    Stack,
+    build,
+    graphs,
+    random_graph,
+)
 from torch import nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
-from zoo import FEATURES, EncodeDecode, LinkForward, Pooled, Stack, build, graphs, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadModel, BadSetting, BadTarget

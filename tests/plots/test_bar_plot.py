@@ -4,8 +4,8 @@ import matplotlib as mpl
 import matplotlib.pyplot  # so that mpl.pyplot is there
 import pytest
 import torch
-from drawn import DATA, UNSIGNED, explanation
 from matplotlib.colors import to_hex
+from support.drawings import DATA, UNSIGNED, explanation
 
 from graphgauge.core.errors import BadExplanation, BadSetting, UndefinedScore, UnknownName
 from graphgauge.plots import colours, plot_edge_bars, plot_feature_bars

@@ -5,7 +5,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from made_histories import FACTS, PLAN, drop, made_monitor, weeks
+from support.monitoring_histories import FACTS, PLAN, drop, made_monitor, weeks
 
 from graphgauge.monitor import Monitor
 from graphgauge.plots import build_charts, colours

@@ -5,8 +5,8 @@ import math
 import matplotlib as mpl
 import matplotlib.pyplot  # so that mpl.pyplot is there
 import pytest
-from made_results import noisy, results, values
 from matplotlib.colors import to_hex
+from support.table_results import noisy, results, values
 
 from graphgauge.benchmark import explainer_title
 from graphgauge.core.errors import UndefinedScore

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from made_results import results, values
+from support.table_results import results, values
 
 from graphgauge.benchmark import as_study
 from graphgauge.plots import front_drawings

@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib as mpl
 import matplotlib.pyplot  # so that mpl.pyplot is there
 import torch
-from drawn import arrows, texts
+from support.drawings import arrows, texts
 
 from graphgauge.plots import svg_of
 

@@ -4,7 +4,10 @@ import matplotlib as mpl
 import matplotlib.pyplot  # so that mpl.pyplot is there
 import pytest
 import torch
-from drawn import (
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.colors import to_hex
+from support.drawings import (
     DATA,
     EDGES,
     FEATURES,
@@ -17,9 +20,6 @@ from drawn import (
     places,
     texts,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from matplotlib.colors import to_hex
 from torch_geometric.nn import GCNConv
 
 import graphgauge as gg

@@ -1,7 +1,7 @@
 """A PDF engine and visits to pages for the tests of the page. The browser is the whole suite's."""
 
 import pytest
-from browsing import missing
+from support.browser import missing
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import matplotlib as mpl
 import matplotlib.pyplot  # so that mpl.pyplot is there
 import pandas as pd
 import pytest
-from made_results import noisy, results, values
+from support.table_results import noisy, results, values
 from typer.testing import CliRunner
 
 from graphgauge.benchmark import read_summary, summary_table

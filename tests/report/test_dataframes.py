@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from made_histories import drop, made_monitor, weeks
-from made_runs import good
-from made_runs import run as made
-from reported import by_hand, several
+from support.chosen_results import good
+from support.chosen_results import run as made
+from support.monitoring_histories import drop, made_monitor, weeks
+from support.report_results import by_hand, several
 
 from graphgauge.guidelines import Requirements, verdicts
 from graphgauge.guidelines.aggregation import aggregate_run

@@ -4,9 +4,9 @@ gives.
 
 import random
 
-import literal_exhibits as literal
 import pytest
 import torch
+from support import literal_examples as literal
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv, global_add_pool
 

@@ -3,9 +3,9 @@ paper, opened by mouse and key.
 """
 
 import pytest
-from made_histories import FACTS, drop, made_monitor, weeks
-from own_networks import write_project
-from test_monitoring_page import HOSTILE
+from support.hostile_names import HOSTILE_TEXTS
+from support.monitoring_histories import FACTS, drop, made_monitor, weeks
+from support.user_networks import write_project
 
 from graphgauge.lifecycle import Project, load_monitored_project
 from graphgauge.monitor import Monitor, Plan
@@ -95,10 +95,10 @@ def test_what_drifted_comes_first_and_dots_tell_their_run(visit, drifted):
 def test_a_store_that_was_tampered_with_cannot_do_anything_to_the_page(visit, tmp_path):
     example = {
         "end": "worst",
-        "target": HOSTILE[0],
+        "target": HOSTILE_TEXTS[0],
         "pertinence": 0.1,
         "missed": [],
-        "text": HOSTILE[1],
+        "text": HOSTILE_TEXTS[1],
         "pictures": {"x": ATTACK},
     }
     monitor = made_monitor(tmp_path / "m.sqlite", 1, facts=FACTS, examples=[example])

@@ -6,21 +6,13 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from made_histories import FACTS, drop, made_monitor, weeks
+from support.hostile_names import HOSTILE_TEXTS
+from support.monitoring_histories import FACTS, drop, made_monitor, weeks
 
 from graphgauge.core.errors import BadFile
 from graphgauge.monitor import History, ValidationRecord
 from graphgauge.plots import build_charts
 from graphgauge.report.monitoring_page import _monitoring_html, write_monitoring_page
-
-HOSTILE = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "{{ 7 * 7 }}",
-    "</style><b>",
-    "javascript:alert(1)",
-    "\u202egnp.exe",
-]
 
 
 class Seen(HTMLParser):
@@ -98,21 +90,25 @@ def test_the_latest_explanations_are_told_and_drawn(monitor):
 
 
 def test_hostile_names_stay_text(tmp_path):
-    facts = replace(FACTS, explainer=HOSTILE[0], features=(*HOSTILE, *FACTS.features[6:]))
+    facts = replace(
+        FACTS, explainer=HOSTILE_TEXTS[0], features=(*HOSTILE_TEXTS, *FACTS.features[6:])
+    )
     example = {
         **EXAMPLE,
-        "target": HOSTILE[0],
-        "text": HOSTILE[0],
-        "pictures": {HOSTILE[1]: HOSTILE[0]},
+        "target": HOSTILE_TEXTS[0],
+        "text": HOSTILE_TEXTS[0],
+        "pictures": {HOSTILE_TEXTS[1]: HOSTILE_TEXTS[0]},
     }
-    signed = ValidationRecord(weeks(0), "lrp", decision=HOSTILE[0], signed_by=HOSTILE[0])
+    signed = ValidationRecord(
+        weeks(0), "lrp", decision=HOSTILE_TEXTS[0], signed_by=HOSTILE_TEXTS[0]
+    )
     monitor = made_monitor(
         tmp_path / "m.sqlite", 2, facts=facts, examples=[example], validated=signed
     )
-    for text in HOSTILE:
+    for text in HOSTILE_TEXTS:
         monitor.trigger(text, text, weeks(2))
     first = Seen(_monitoring_html(monitor.history(), weeks(2)))
-    monitor.settle("m1", HOSTILE[1])
+    monitor.settle("m1", HOSTILE_TEXTS[1])
     page = Seen(_monitoring_html(monitor.history(), weeks(2)))
     for found in (first, page):
         assert not {"script", "b"} & set(found.tags)
@@ -120,7 +116,7 @@ def test_hostile_names_stay_text(tmp_path):
         assert not [name for name, _ in found.attributes if name.startswith("on")]
         assert "49" not in found.words
     whole = "".join(first.words)
-    assert all(text in whole for text in HOSTILE[:5])
+    assert all(text in whole for text in HOSTILE_TEXTS[:5])
     assert "\u202e" not in whole
 
 

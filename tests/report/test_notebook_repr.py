@@ -1,13 +1,13 @@
 """What notebooks show: whole, escaped, without an outside request, the same every time."""
 
 import re
-from html.parser import HTMLParser
 
 import matplotlib as mpl
 import matplotlib.pyplot  # so that mpl.pyplot is there
 import pytest
 import torch
-from drawn import explanation
+from support.drawings import explanation
+from support.html_tags import Tags
 
 import graphgauge as gg
 from graphgauge.evaluation.metric_value import MetricValue
@@ -25,31 +25,6 @@ HOSTILE = [
     "&lt;",
     "\x00\n\t",
 ]
-
-
-class Tags(HTMLParser):
-    """Collects tags and attributes, and checks that tags close in order."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.seen, self.attributes, self.words = [], set(), [], ""
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.open.append(tag)
-        self.handle_startendtag(tag, attrs)
-
-    def handle_startendtag(self, tag, attrs):
-        self.seen.add(tag)
-        self.attributes += attrs
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words += data
 
 
 def check_safe(text):

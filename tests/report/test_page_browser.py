@@ -6,13 +6,13 @@ import json
 
 import pytest
 import torch
-from hostile import HOSTILE
-from made_runs import good
-from made_runs import run as made
-from reported import SMALL, by_hand, several, shown
+from support.chosen_results import good
+from support.chosen_results import run as made
+from support.hostile_names import HOSTILE
+from support.report_results import SMALL, by_hand, several, shown
+from support.small_networks import build
 from torch_geometric.data import Data
 from torch_geometric.nn import GCN
-from zoo import build
 
 import graphgauge as gg
 from graphgauge.report.report_builder import build_report

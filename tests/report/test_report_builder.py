@@ -13,11 +13,11 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from hostile import HOSTILE
-from made_runs import GOOD, good, row
-from made_runs import run as made
-from reported import by_hand, measured, several, shown
-from test_notebook_repr import Tags
+from support.chosen_results import GOOD, good, row
+from support.chosen_results import run as made
+from support.hostile_names import HOSTILE
+from support.html_tags import Tags
+from support.report_results import by_hand, measured, several, shown
 from typer.testing import CliRunner
 
 import graphgauge as gg

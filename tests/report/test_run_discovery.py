@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from reported import by_hand
+from support.report_results import by_hand
 
 from graphgauge.core.errors import BadFile, UnknownName
 from graphgauge.evaluation import Results

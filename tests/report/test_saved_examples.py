@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 import torch
-from hostile import HOSTILE
+from support.hostile_names import HOSTILE
+from support.small_networks import EncodeDecode, Pooled, Stack, build, random_graph
 from torch_geometric.nn import GATConv, GCNConv
-from zoo import EncodeDecode, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.core.errors import BadFile

@@ -1,7 +1,7 @@
 """One service for all tests that only ask."""
 
 import pytest
-from served import made_service, serving
+from support.services import made_service, serving
 
 import graphgauge as gg
 

@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from support.small_networks import Stack, build, random_graph
 from torch_geometric.nn import GCNConv
-from zoo import Stack, build, random_graph
 
 import graphgauge as gg
 from graphgauge.serve.requests import QuestionReader, RequestRefused

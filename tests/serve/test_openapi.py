@@ -9,7 +9,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
-from served import TOKEN, ask, call
+from support.services import TOKEN, ask, call
 
 from graphgauge.serve.responses import Answer
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from own_networks import write_project
-from served import TOKEN
+from support.services import TOKEN
+from support.user_networks import write_project
 
 from graphgauge.core.errors import BadSetting
 from graphgauge.lifecycle import Project, SignOff, validate

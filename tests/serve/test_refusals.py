@@ -6,7 +6,7 @@ import json
 import time
 
 import pytest
-from served import TOKEN, ask, call, made_service, raw, serving
+from support.services import TOKEN, ask, call, made_service, raw, serving
 
 QUESTION = json.dumps({"target": 3})
 JSON = {"Content_Type": "application/json"}

@@ -15,7 +15,7 @@ from typing import ClassVar
 import pytest
 import torch
 from httpx import ASGITransport, AsyncClient
-from served import TOKEN, ask, call, made_service, serving, tiny_model
+from support.services import TOKEN, ask, call, made_service, serving, tiny_model
 
 import graphgauge as gg
 from graphgauge.core.errors import BadFile, BadSetting

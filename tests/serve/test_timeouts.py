@@ -5,7 +5,7 @@ import socket
 import time
 
 import pytest
-from served import ask, made_service, serving
+from support.services import ask, made_service, serving
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 POST = b"POST /health HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5000\r\n\r\n"

@@ -1,12 +1,12 @@
-"""Computation graphs equal their definition (SPEC 2), edge by edge, on any graph."""
+"""Computation graphs equal their definition, edge by edge, on any graph."""
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from literal import computation_graph
+from support.literal_models import computation_graph
+from support.small_networks import graphs, random_graph
 from torch_geometric.utils import k_hop_subgraph
-from zoo import graphs, random_graph
 
 from graphgauge.subgraphs.adjacency import (
     incoming_arcs,

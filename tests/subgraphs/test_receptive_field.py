@@ -4,9 +4,9 @@ whole graph's raw rows.
 
 import pytest
 import torch
+from support.small_networks import FEATURES, mlp, random_graph
 from torch import nn
 from torch_geometric import nn as pyg
-from zoo import FEATURES, mlp, random_graph
 
 import graphgauge as gg
 from graphgauge.subgraphs.computation_graph import HALOS

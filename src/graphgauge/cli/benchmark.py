@@ -298,7 +298,7 @@ def _phases_text(phases: dict[str, float]) -> list[str]:
 def benchmark_command(
     experiment: Annotated[
         str,
-        typer.Argument(help="A shipped_experiments experiment (see --list) or a file, my.yaml."),
+        typer.Argument(help="A shipped experiment (see --list) or a file, my.yaml."),
     ] = "quick",
     folder: Annotated[
         str | None, typer.Option(help="Where the run is kept (default: runs/NAME).")
@@ -332,14 +332,12 @@ def benchmark_command(
         bool, typer.Option("--retry", help="Also measure again what failed or took too long.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--_plan_record-run", help="Only say how much there is to do.")
+        bool, typer.Option("--dry-run", help="Only say how much there is to do.")
     ] = False,
     mlflow: Annotated[
         str | None, typer.Option(help="Also log to this MLflow store, such as sqlite:///runs.db.")
     ] = None,
-    list_: Annotated[
-        bool, typer.Option("--list", help="List the shipped_experiments experiments.")
-    ] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the shipped experiments.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Measure many explainers on many tasks and networks. Can be stopped at any time; the same

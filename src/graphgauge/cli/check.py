@@ -134,7 +134,7 @@ def check_command(
     ],
     explainer: Annotated[
         list[str] | None,
-        typer.Option(help="CheckAnswer only this one (may be repeated); else all but random."),
+        typer.Option(help="Check only this one (may be repeated); else all but random."),
     ] = None,
     task: Annotated[
         str | None,
@@ -161,9 +161,7 @@ def check_command(
     ] = None,
     annotations: Annotated[
         bool,
-        typer.Option(
-            "--format_annotations", help="Also print GitHub format_annotations to stderr."
-        ),
+        typer.Option("--annotations", help="Also print GitHub annotations to stderr."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:

@@ -66,7 +66,7 @@ def consult_command(
     ] = None,
     requirements: Annotated[
         str | None,
-        typer.Option(help="Also _write_text_file the requirements document to this Markdown file."),
+        typer.Option(help="Also write the requirements document to this Markdown file."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:

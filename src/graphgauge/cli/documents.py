@@ -68,7 +68,7 @@ def documents_command(
     ] = "",
     evidence: Annotated[
         list[str] | None,
-        typer.Option(help="POINT=DECISION_FILE for a point of the checklist (may be repeated)."),
+        typer.Option(help="POINT=FILE for a point of the checklist (may be repeated)."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the written files as JSON.")] = False,
 ) -> None:

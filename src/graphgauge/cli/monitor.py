@@ -77,7 +77,7 @@ def baseline_command(
         ),
     ] = None,
     explainer: _Explainer = None,
-    number: Annotated[int, typer.Option(min=2, help="_Targets to draw.")] = 200,
+    number: Annotated[int, typer.Option(min=2, help="Targets to draw.")] = 200,
     targets: _Targets = None,
     among: _Among = None,
     at: _At = None,
@@ -85,7 +85,7 @@ def baseline_command(
     budget: Annotated[
         float, typer.Option(help="Chance of a false drift trigger in so many runs.")
     ] = 0.01,
-    per_run: Annotated[int, typer.Option(min=1, help="_Targets of a run.")] = 50,
+    per_run: Annotated[int, typer.Option(min=1, help="Targets of a run.")] = 50,
     age: Annotated[
         int | None,
         typer.Option(
@@ -138,7 +138,7 @@ def run_command(
     store: _StoreFile = _DEFAULT_STORE,
     explainer: _Explainer = None,
     number: Annotated[
-        int | None, typer.Option(min=1, help="_Targets to draw (default: as at the baseline).")
+        int | None, typer.Option(min=1, help="Targets to draw (default: as at the baseline).")
     ] = None,
     targets: _Targets = None,
     among: _Among = None,
@@ -151,9 +151,7 @@ def run_command(
     ] = None,
     pictures: Annotated[
         bool,
-        typer.Option(
-            help="Keep the worst and best explanations for the page, told and _target_pool."
-        ),
+        typer.Option(help="Keep the worst and best explanations for the page, told and drawn."),
     ] = True,
     json: JsonOption = False,
     quiet: QuietOption = False,

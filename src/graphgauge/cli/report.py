@@ -37,7 +37,7 @@ def report_command(
     run: Annotated[str, typer.Argument(help="Folder of a run, or of saved results.")],
     output: Annotated[
         str | None,
-        typer.Option(help="File to write (default: build_report.html in the run's folder)."),
+        typer.Option(help="File to write (default: report.html in the run's folder)."),
     ] = None,
     format: Annotated[
         str | None,

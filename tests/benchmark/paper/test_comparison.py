@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from made_results import results, row, values
+from support.table_results import results, row, values
 
 from graphgauge.benchmark import (
     compare_with_paper,

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from made_tasks import made_task
 from safetensors.torch import save_file
+from support.tiny_tasks import made_task
 from typer.testing import CliRunner
 
 from graphgauge.benchmark.paper import grid_search as grid

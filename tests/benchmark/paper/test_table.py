@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from made_results import noisy, results, row, values
+from support.table_results import noisy, results, row, values
 
 from graphgauge.benchmark import (
     kind_of_task,

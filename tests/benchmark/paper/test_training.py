@@ -4,7 +4,7 @@ own layers.
 
 import pytest
 import torch
-from made_tasks import KINDS, made_task
+from support.tiny_tasks import KINDS, made_task
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss
 
 from graphgauge.benchmark.paper.early_stopping import StoppingRule

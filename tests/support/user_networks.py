@@ -103,7 +103,7 @@ def write_project(folder, **changes):
         folder / "g.safetensors",
     )
     keys = {
-        "model": f"own_networks:{make.__name__}",
+        "model": f"support.user_networks:{make.__name__}",
         "weights": "w.safetensors",
         "data": "g.safetensors",
         "device": "cpu",

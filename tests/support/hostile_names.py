@@ -65,3 +65,13 @@ HOSTILE = [
     "$\\frac{a}{b$ \\usepackage _under_ ^up",
 ]
 assert len(HOSTILE) == len(set(HOSTILE)) == 60
+
+#: names and texts that a monitoring page shows
+HOSTILE_TEXTS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{ 7 * 7 }}",
+    "</style><b>",
+    "javascript:alert(1)",
+    "\u202egnp.exe",
+]

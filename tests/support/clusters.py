@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 import psutil
-from tiny import environment, wait_for
+
+from support.tiny_experiments import environment, wait_for
 
 PLUGINS = Path(__file__).parent / "plugins"
 #: a worker's death reaches the runner at once, and is not hidden by Dask's own four attempts

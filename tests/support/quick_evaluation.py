@@ -4,9 +4,9 @@ tests.
 
 import torch
 from torch_geometric.nn import GATConv, GCNConv
-from zoo import EncodeDecode, Pooled, Stack, build, random_graph
 
 import graphgauge as gg
+from support.small_networks import EncodeDecode, Pooled, Stack, build, random_graph
 
 QUICK = {"trials": (4, 12), "twin_trials": 5, "timed": 0, "permutations": 3}
 EXPLAINERS = [gg.Saliency(), gg.RandomExplainer(), gg.GNNExplainer(epochs=2)]

@@ -4,14 +4,14 @@ import random
 from functools import cache
 
 import torch
-from made_runs import good
-from made_runs import run as made
 from torch_geometric.nn import GCN
-from zoo import build, random_graph
 
 import graphgauge as gg
 from graphgauge.evaluation import Results
 from graphgauge.report.report_builder import build_report
+from support.chosen_results import good
+from support.chosen_results import run as made
+from support.small_networks import build, random_graph
 
 SMALL = {
     "cap": 6,

@@ -24,8 +24,8 @@ def distances(edges, seeds, hops, flow):
 
 
 def computation_graph(data, target, hops, halo, scope, flow="source_to_target"):
-    """Nodes within L hops with their distance, relevant edges, all edges and all nodes, straight
-    from SPEC 2.
+    """Nodes within L hops with their distance, relevant edges, all edges and all nodes, by
+    the definition, edge by edge.
     """
     edges = list(map(tuple, data.edge_index.t().tolist()))
     seeds = target if isinstance(target, tuple) else (target,)

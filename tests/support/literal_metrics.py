@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from step_by_step import run
+from support.literal_curves import run
 
 UNTOUCHED = (frozenset(), ())  #: G_target: no edge removed, no feature substituted
 

@@ -1,8 +1,7 @@
 """What the bad explainers of `plugins` do, and how results tell it."""
 
-from tiny import numbers
-
 from graphgauge.benchmark import BenchmarkRun
+from support.tiny_experiments import numbers
 
 GOOD = ["saliency", "random"]
 #: can be caught in the process that measures

@@ -1,0 +1,1 @@
+"""What many test files share: small networks, results made by hand, and slow literal references."""
