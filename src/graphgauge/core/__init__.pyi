@@ -42,6 +42,7 @@ from .intervals import difference_interval as difference_interval
 from .intervals import mean_interval as mean_interval
 from .intervals import share_interval as share_interval
 from .intervals import student_quantile as student_quantile
+from .json_types import JsonObject as JsonObject
 from .memory import budget_bytes as budget_bytes
 from .memory import parse_bytes as parse_bytes
 from .pareto import Bools as Bools

@@ -7,6 +7,7 @@ from .builtin import EXPLAINERS as EXPLAINERS
 from .callable_adapter import CallableExplainer as CallableExplainer
 from .edge_score_warnings import silence_missing_edge_warnings as silence_missing_edge_warnings
 from .edge_score_warnings import warn_about_missing_edge_scores as warn_about_missing_edge_scores
+from .explained_class import LabelsLike as LabelsLike
 from .explained_class import classes_to_explain as classes_to_explain
 from .explained_class import count_classes as count_classes
 from .explained_class import parse_labels as parse_labels

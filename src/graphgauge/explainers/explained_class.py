@@ -1,17 +1,19 @@
 """The argument ``label`` of ``explain(model, targets, label=...)``: which class is explained.
 
-None, "predicted"    the predicted class "true"               the class of the target in the data 2,
-"house"           a class by its number, or by its name in ``data.class_names`` a list or tensor
-one of these for each target
+None, "predicted"    the predicted class
+"true"               the class of the target in the data
+2, "house"           a class by its number, or by its name in ``data.class_names``
+a list or tensor     one of these for each target
 """
 
 import inspect
 from collections.abc import Mapping, Sequence
 from operator import index
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from graphgauge.core import BadSetting
@@ -22,6 +24,9 @@ _PREDICTED, _TRUE = "predicted", "true"
 _LABEL_FORMS = (
     "a class number, a class name, 'predicted', 'true', or a list with one of these for each target"
 )
+
+#: the argument ``label`` of `explain` and `compare`, as users give it
+LabelsLike: TypeAlias = int | str | Sequence[int | str | None] | Tensor | NDArray[np.generic] | None
 
 
 def classes_to_explain(model: BaseModel, graphs: ComputationGraphs) -> Tensor | None:
@@ -47,7 +52,7 @@ def accepts_label(function: Any) -> bool:
         return False
 
 
-def parse_labels(model: BaseModel, targets: Targets, label: Any) -> Tensor | None:
+def parse_labels(model: BaseModel, targets: Targets, label: LabelsLike) -> Tensor | None:
     """Parse the argument ``label`` into one class number for each target. (T,)
 
     Returns None if ``label`` is None: the predicted classes are explained.

@@ -25,7 +25,9 @@ from .receptive_field import message_layers as message_layers
 from .receptive_field import needed_halo as needed_halo
 from .receptive_field import trace_messages as trace_messages
 from .targets import LabelSet as LabelSet
+from .targets import TargetLike as TargetLike
 from .targets import Targets as Targets
+from .targets import TargetsLike as TargetsLike
 from .targets import as_whole_number as as_whole_number
 from .targets import parse_targets as parse_targets
 from .whole_graphs import build_whole_graphs as build_whole_graphs

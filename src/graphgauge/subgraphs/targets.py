@@ -8,10 +8,11 @@ Everything behind that door takes `Targets`.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from graphgauge.core import IDS_PER_LEVEL, BadTarget, Target, canonical_target
@@ -82,6 +83,12 @@ class Targets:
         return self.rows if self.rows.size(1) > 1 else self.rows[:, 0]
 
 
+#: a target as users write it: an id, a pair of ids, with the number or name of a label behind
+TargetLike: TypeAlias = int | str | Sequence[int | str]
+#: targets as users give them: a list, an array, a tensor, or targets that were checked before
+TargetsLike: TypeAlias = Targets | Tensor | NDArray[np.generic] | Iterable[TargetLike]
+
+
 @dataclass(frozen=True)
 class LabelSet:
     """The labels of a network whose labels do not exclude each other.
@@ -124,7 +131,9 @@ class LabelSet:
         return number
 
 
-def parse_targets(targets: Any, level: str, size: int, labels: LabelSet | None = None) -> Targets:
+def parse_targets(
+    targets: TargetsLike, level: str, size: int, labels: LabelSet | None = None
+) -> Targets:
     """Check a list of targets.
 
     Args:
