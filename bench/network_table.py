@@ -22,6 +22,7 @@ from support.network_kinds import BASES, KINDS, Kind
 
 import graphgauge as gg
 from graphgauge.core import GraphgaugeError
+from graphgauge.evaluation import EdgeRemoval
 from graphgauge.explainers import EXPLAINERS, Occlusion, RandomExplainer, Saliency
 
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"
@@ -101,13 +102,14 @@ def sides(model: Any, kind: Kind) -> str:
         return f"{FEATURES} (edges of the data change nothing)"
     if has_count(model, kind, FEATURES, "mask"):
         told.append(FEATURES)
-    ways = [way for way in ("mask", "drop") if has_count(model, kind, EDGES, way)]
+    removals: tuple[EdgeRemoval, ...] = ("mask", "drop")
+    ways = [way for way in removals if has_count(model, kind, EDGES, way)]
     doubt = re.search(r"can win in (\w+)", model.mask_support) if "mask" not in ways else None
     why = f" (a silenced message can win in {doubt[1]})" if doubt else ""
     return ", ".join([*told, f"edges by {' and '.join(ways)}{why}" if ways else "no edges"])
 
 
-def has_count(model: Any, kind: Kind, side: str, removal: str) -> bool:
+def has_count(model: Any, kind: Kind, side: str, removal: EdgeRemoval) -> bool:
     """Whether a target has an Effective Compactness on this side."""
     results = gg.Evaluator(model, **SETTINGS, edge_removal=removal).compare(
         [RandomExplainer()], kind.targets[:2]

@@ -163,7 +163,7 @@ def test_a_share_of_all_but_nothing_changes_with_the_company_or_the_size_of_part
     explainers = [gg.Saliency(), gg.RandomExplainer()]
     settings = {**QUICK, "extras": True, "top": 0.2, "stability": "none"}
     together = numbers(gg.Evaluator(make(), **settings).compare(explainers, targets))
-    monkeypatch.setattr("graphgauge.evaluation.extra_metrics._MOST_PLACES", 1)
+    monkeypatch.setattr("graphgauge.evaluation.curve_parts._MOST_PLACES", 1)
     alone = numbers(gg.Evaluator(make(), **settings).compare(explainers[1], targets[1:2]))
     assert alone.items() <= together.items()
     assert {key[3] for key in alone} >= {

@@ -243,7 +243,7 @@ def check_stability(found, name):
             chance = literal_metrics.chance(
                 [parts_of(question, side, *pair) for pair in again], draw
             )
-            check_corrected(twin, literal_metrics.corrected_p(value, chance))
+            check_corrected(twin, literal_metrics.corrected(value, chance))
 
 
 def check_stability_of_all_pairs(found, name):
@@ -268,7 +268,7 @@ def check_stability_of_all_pairs(found, name):
                 [parts_of(question, side, *two) for two in neighbours],
                 found.drawn[target].permuting(side),
             )
-            check_corrected(twin, literal_metrics.corrected_p(value, chance))
+            check_corrected(twin, literal_metrics.corrected(value, chance))
 
 
 @every_task

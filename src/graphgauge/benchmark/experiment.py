@@ -40,7 +40,6 @@ from graphgauge.evaluation import (
     PRESETS,
     Settings,
     changed_parameters,
-    curve_metric_names,
     settings_from_preset,
 )
 from graphgauge.evaluation import unique_labels as labels_by_name
@@ -48,9 +47,6 @@ from graphgauge.explainers import BaseExplainer, explainer_sources, find_explain
 from graphgauge.metrics import METRICS, Metric
 
 _MAX_SEED = 2**63 - 1
-_STANDARD_METRICS = curve_metric_names(
-    "regression", Settings()
-)  #: metrics of curves that need not be asked for
 _T = TypeVar("_T")
 
 
@@ -163,7 +159,7 @@ class ExplainerChoice(StrictModel):
 _OPTIONAL_METRICS = [
     name
     for name, kind in METRICS.items()
-    if kind.needs in ("curves", "scores") and name not in _STANDARD_METRICS
+    if kind.needs in ("curves", "scores") and kind.role == "extra"
 ]
 
 

@@ -4,7 +4,7 @@ measured.
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import nn
 from torch_geometric.data import Data
@@ -14,7 +14,7 @@ from graphgauge.benchmark.shards import RUN_FORMAT, ComponentSpec, Shard, split_
 from graphgauge.core import blake2b_hex, digest_of_tensors
 from graphgauge.datasets import benchmark_targets, load, trained
 from graphgauge.datasets import data_digest as digest_of_data
-from graphgauge.evaluation import Evaluator
+from graphgauge.evaluation import Evaluator, Preset
 from graphgauge.models import (
     BaseModel,
     LinkClassificationModel,
@@ -120,7 +120,8 @@ def _create_shards(
     targets = benchmark_targets(model.data, experiment.targets.number, experiment.targets.seed)
     settings, shards, num_before = experiment.full_settings, [], 0
     metrics = [each.build() for each in experiment.metrics]
-    names = Evaluator(model, experiment.preset, metrics=metrics, **experiment.settings).metric_names
+    preset = cast(Preset, experiment.preset)
+    names = Evaluator(model, preset, metrics=metrics, **experiment.settings).metric_names
     for number, part in enumerate(split_targets(targets, experiment.block, settings.timed)):
         shard = Shard(
             task=choice.name,

@@ -1,6 +1,7 @@
 from .accuracy import UNKNOWN_ACCURACY as UNKNOWN_ACCURACY
 from .accuracy import ModelAccuracy as ModelAccuracy
 from .accuracy import model_accuracy as model_accuracy
+from .baseline_prediction import BaselinePrediction as BaselinePrediction
 from .candidate_scores import NAN_ATTRIBUTION as NAN_ATTRIBUTION
 from .candidate_scores import check_same_graph as check_same_graph
 from .candidate_scores import edge_scores as edge_scores
@@ -8,9 +9,8 @@ from .candidate_scores import feature_scores as feature_scores
 from .candidate_scores import priority_vector as priority_vector
 from .candidate_scores import score_status as score_status
 from .concatenation import concat as concat
-from .curve_scoring import BaselinePrediction as BaselinePrediction
+from .curve_metrics import choose_curve_metrics as choose_curve_metrics
 from .evaluator import Evaluator as Evaluator
-from .evaluator import curve_metric_names as curve_metric_names
 from .explanation_set import changed_parameters as changed_parameters
 from .explanation_set import label_explainers as label_explainers
 from .explanation_set import rebuild_explainer as rebuild_explainer
@@ -42,7 +42,12 @@ from .sampling import sample_targets as sample_targets
 from .score_trace import ScoreTrace as ScoreTrace
 from .score_trace import TracedCase as TracedCase
 from .settings import PRESETS as PRESETS
+from .settings import EdgeRemoval as EdgeRemoval
+from .settings import EdgeScope as EdgeScope
+from .settings import Preset as Preset
+from .settings import SettingChanges as SettingChanges
 from .settings import Settings as Settings
+from .settings import StabilityForm as StabilityForm
 from .settings import settings_from_preset as settings_from_preset
 from .stability import measure_stability as measure_stability
 from .target_batch import reference_seed as reference_seed

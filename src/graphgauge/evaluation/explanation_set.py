@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 from graphgauge.core import BadSetting, GraphgaugeError, Target, Xplanation, derive_seed
 from graphgauge.evaluation.candidate_scores import score_status
 from graphgauge.explainers import BaseExplainer, find_explainer, number_occurrences
 from graphgauge.models import BaseModel
+
+#: explainers as users give them: one, several, or several under names of their own
+ExplainersLike: TypeAlias = BaseExplainer | Iterable[BaseExplainer] | Mapping[str, BaseExplainer]
 
 
 @dataclass(frozen=True)
@@ -113,12 +116,12 @@ def _explain_again(
     return explainer.explain(model, targets, seed=seed, label=chosen)
 
 
-def label_explainers(explainers: Any) -> dict[str, BaseExplainer]:
+def label_explainers(explainers: ExplainersLike) -> dict[str, BaseExplainer]:
     """Explainers under the names that results show."""
     if isinstance(explainers, (BaseExplainer, str)) or not isinstance(explainers, Iterable):
         explainers = [explainers]
     named = explainers if isinstance(explainers, Mapping) else None
-    found = list(explainers.values() if named is not None else explainers)
+    found = list(explainers if named is None else named.values())
     wrong = [item for item in found if not isinstance(item, BaseExplainer)]
     if wrong:
         raise BadSetting(
@@ -168,7 +171,7 @@ def changed_parameters(explainer: BaseExplainer) -> str:
     )
 
 
-def _format_parameters(params: Mapping[str, Any]) -> str:
+def _format_parameters(params: Mapping[str, object]) -> str:
     """Parameters as ``(epochs=50, lr=0.1)``; '' if there are none."""
     return f"({', '.join(f'{name}={value}' for name, value in params.items())})" if params else ""
 

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graphgauge.evaluation.curve_scoring import BaselinePrediction, CurveCases, curves_until_flip
+from graphgauge.evaluation.baseline_prediction import BaselinePrediction
+from graphgauge.evaluation.curve_measurement import CurveCases, curves_until_flip
 from graphgauge.evaluation.settings import Settings
 from graphgauge.metrics import effective_compactness
 from graphgauge.models import BaseModel
@@ -29,7 +30,7 @@ def feature_cases(
     model: BaseModel,
     graphs: ComputationGraphs,
     references: References,
-    reading: BaselinePrediction,
+    baseline: BaselinePrediction,
     settings: Settings,
     seed_of: _ReferenceSeedFunction,
 ) -> tuple[CurveCases, CurveCases | None]:
@@ -38,25 +39,25 @@ def feature_cases(
 
     The second side has them once for each further draw of the map between neighbours.
     """
-    side = _reference_cases(graphs, references, settings, reading, seed_of)
+    side = _reference_cases(graphs, references, settings, baseline, seed_of)
     if settings.medoids > 1:
         references = take_references(
-            references, _select_medoid(model, side, references, reading, settings, seed_of)
+            references, _select_medoid(model, side, references, baseline, settings, seed_of)
         )
-        side = _reference_cases(graphs, references, settings, reading, seed_of)
+        side = _reference_cases(graphs, references, settings, baseline, seed_of)
     if settings.draws == 1:
         return side, None
     everyone = torch.arange(len(references), device=references.target.device)
     repeated = take_references(references, everyone.repeat(settings.draws - 1))
     purposes = [f"map {draw}" for draw in range(1, settings.draws) for _ in everyone.tolist()]
-    return side, _reference_cases(graphs, repeated, settings, reading, seed_of, purposes)
+    return side, _reference_cases(graphs, repeated, settings, baseline, seed_of, purposes)
 
 
 def _reference_cases(
     graphs: ComputationGraphs,
     references: References,
     settings: Settings,
-    reading: BaselinePrediction,
+    baseline: BaselinePrediction,
     seed_of: _ReferenceSeedFunction,
     purposes: list[str] | None = None,
 ) -> CurveCases:
@@ -73,7 +74,7 @@ def _reference_cases(
     edits = FeatureEdits(graphs, references.target, lent.node, lent.ptr)
     way = (
         torch.zeros_like(references.kind)
-        if reading.label is not None
+        if baseline.label is not None
         else value_directions(references.kind.sign(), settings.direction)
     )
     return CurveCases(
@@ -100,7 +101,7 @@ def _select_medoid(
     model: BaseModel,
     side: CurveCases,
     references: References,
-    reading: BaselinePrediction,
+    baseline: BaselinePrediction,
     settings: Settings,
     seed_of: _ReferenceSeedFunction,
 ) -> Tensor:
@@ -114,7 +115,7 @@ def _select_medoid(
     order = random_orders(side.candidates, seeds, settings.cap, 0, _CHOOSING_ORDERS)
     case = torch.arange(len(order), device=order.device).repeat_interleave(_CHOOSING_ORDERS)
     _, flips = curves_until_flip(
-        model, side, CurveLines(case, order.flatten(0, 1)), reading, at_once=False
+        model, side, CurveLines(case, order.flatten(0, 1)), baseline, all_steps=False
     )
     ec = (
         effective_compactness(flips, side.candidates[case], settings.cap)

@@ -23,7 +23,7 @@ or none of the scored things are true, there is nothing to tell apart: no value,
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -38,12 +38,12 @@ from graphgauge.core import (
 )
 from graphgauge.evaluation.candidate_scores import edge_scores, feature_scores
 from graphgauge.evaluation.explanation_set import ExplanationSet
-from graphgauge.evaluation.extra_metrics import effective_top
 from graphgauge.evaluation.metric_value import MetricValue, missing_value
 from graphgauge.evaluation.settings import Settings
 from graphgauge.metrics import (
     auroc,
     average_precision,
+    effective_top,
     f1_at_k,
     jaccard,
     precision_at_k,
@@ -55,6 +55,10 @@ from graphgauge.models import BaseModel
 from graphgauge.subgraphs import ComputationGraph
 
 TRUTH_KINDS = ("edge", "node", "feature")
+#: one mask for all targets, one for each, or masks by target
+MaskLike: TypeAlias = Tensor | Sequence[Tensor | None] | Mapping[Target, Tensor | None]
+#: masks of what truly matters, by kind: "edge", "node", "feature"
+TruthLike: TypeAlias = Mapping[str, MaskLike]
 _RANKING_METRICS = {"auroc": auroc, "average_precision": average_precision, "jaccard": jaccard}
 _TOP_K_METRICS = {"precision_at_k": precision_at_k, "recall_at_k": recall_at_k, "f1_at_k": f1_at_k}
 _TRUTH_METRICS = (*_RANKING_METRICS, *_TOP_K_METRICS)
@@ -76,7 +80,7 @@ class GroundTruth:
     masks: Mapping[str, Mapping[Target, Tensor]]
 
     @staticmethod
-    def from_masks(given: Any, model: BaseModel, targets: Sequence[Target]) -> "GroundTruth":
+    def from_masks(given: TruthLike, model: BaseModel, targets: Sequence[Target]) -> "GroundTruth":
         """What people give, checked; ``targets`` as they were asked for."""
         if (
             not isinstance(given, Mapping)

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor
 
 from graphgauge.core import Target
-from graphgauge.evaluation.curve_scoring import CurveScores, orient_curves, select_random_curves
+from graphgauge.evaluation.curve_measurement import MeasuredCurves, select_random_curves
+from graphgauge.evaluation.curve_metrics import SideValues
+from graphgauge.metrics import turn_curves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,56 +112,76 @@ class ScoreTrace:
 
 
 def build_score_trace(
-    found: CurveScores, side: str, explainer: str, e: int, target: Target, t: int
+    found: SideValues, side: str, explainer: str, e: int, target: Target, t: int
 ) -> ScoreTrace:
-    """The story of explainer number e on target number t of what was judged."""
-    cases = [_trace_case(found, q, e) for q in (found.side.target == t).nonzero()[:, 0].tolist()]
-    values = {f"{side}_{name}": float(value[t, e]) for name, value in found.values.items()}
-    unpredicted = None if found.reading.is_predicted(t) else int(found.reading.label[t])  # type: ignore[index]
-    if unpredicted is not None:
-        del values[f"{side}_ec"]
+    """The trace of one explanation.
+
+    Args:
+        found: What was measured of the side, and its metrics.
+        side: "edge" or "feature".
+        explainer: Label of the explainer.
+        e: Its number.
+        target: The target.
+        t: Its number.
+    """
+    measured = found.measured
+    own = (measured.cases.target == t).nonzero()[:, 0].tolist()
+    values = {f"{side}_{name}": value[t].value for name, value in found.values[e].items()}
+    label = measured.baseline.label
     return ScoreTrace(
         explainer,
         target,
         side,
-        tuple(cases),
-        {k: v for k, v in values.items() if v == v},
-        unpredicted,
+        tuple(_trace_case(measured, found.insertion.get(e), q, e) for q in own),
+        {name: value for name, value in values.items() if value is not None},
+        None if label is None or measured.baseline.is_predicted(t) else int(label[t]),
     )
 
 
-def _trace_case(found: CurveScores, q: int, e: int) -> TracedCase:
+def _trace_case(found: MeasuredCurves, insertion: Tensor | None, q: int, e: int) -> TracedCase:
     """One case, with what was counted."""
-    length, K = int(found.length[q]), int(found.steps[found.side.target[q], e])
-    trials = int(found.trials[q, e])
-    curve, random = (
-        found.curve[q, e, :length].cpu(),
-        select_random_curves(found.random, e)[q, :, :length].cpu(),
-    )
-    own, others = (
-        orient_curves(part, found.side, found.reading) for part in (found.curve, found.random)
-    )
-    gap = (select_random_curves(others, e)[q, :trials, :K] - own[q, e, :K]).cpu()
-    won, lost = (gap > found.reading.tolerance), (gap < -found.reading.tolerance)
-    share = [
-        float(part.double().mean()) if part.numel() else 0.0 for part in (won, ~won & ~lost, lost)
-    ]
+    t, length = int(found.cases.target[q]), int(found.length[q])
+    steps, trials = int(found.steps[t, e]), int(found.compared.trials[q, e])
+    curve, random = found.curve[q, e], select_random_curves(found.compared.random, e)[q]
+    share = _shares_of_points(found, q, curve[:steps], random[:trials, :steps])
     return TracedCase(
-        reference=found.side.reference[q],
-        start=float(found.reading.first[found.side.target[q]]),
-        curve=curve,
-        random=random,
+        reference=found.cases.reference[q],
+        start=float(found.baseline.first[t]),
+        curve=curve[:length].cpu(),
+        random=random[:, :length].cpu(),
         twin=select_random_curves(found.twin, e)[q, :, :length].cpu(),
-        candidates=int(found.side.candidates[q]),
+        candidates=int(found.cases.candidates[q]),
         ec=int(found.draws[q, 0, e]),
         flipped=bool(found.flips[q, e, :length].any()),
         draws=tuple(found.draws[q, :, e].tolist()),
-        steps=K,
+        steps=steps,
         trials=trials,
-        stop=found.reason[q][e],
-        score=float(found.score[q, e]),
+        stop=found.compared.reason[q][e],
+        score=float(found.compared.score[q, e]),
         won=share[0],
         tied=share[1],
         lost=share[2],
-        insertion=found.insertion[e][q, :length] if e in found.insertion else None,
+        insertion=None if insertion is None else insertion[q, :length],
     )
+
+
+def _shares_of_points(
+    found: MeasuredCurves, q: int, curve: Tensor, random: Tensor
+) -> tuple[float, float, float]:
+    """Shares of points of random curves that one curve is below, equal to, above.
+
+    (steps,), (trials, steps)
+    """
+    baseline = found.baseline
+    case = slice(q, q + 1)
+    start = baseline.first[found.cases.target[case]]
+    own, others = (
+        turn_curves(part[None], start, baseline.direction, found.cases.way[case])[0]
+        for part in (curve, random)
+    )
+    gap = (others - own).cpu()
+    won, lost = gap > baseline.tolerance, gap < -baseline.tolerance
+    shares = [
+        float(part.double().mean()) if part.numel() else 0.0 for part in (won, ~won & ~lost, lost)
+    ]
+    return shares[0], shares[1], shares[2]

@@ -25,9 +25,9 @@ from graphgauge.core import (
     make_generator,
 )
 from graphgauge.evaluation.candidate_scores import EMPTY, NAN_ATTRIBUTION, NO_SCORES, edge_scores
-from graphgauge.evaluation.curve_scoring import trial_schedule
 from graphgauge.evaluation.explanation_set import ChosenClassExplainer
 from graphgauge.evaluation.metric_value import MetricValue, missing_value
+from graphgauge.evaluation.random_comparison import trial_schedule
 from graphgauge.evaluation.settings import Settings
 from graphgauge.explainers import BaseExplainer
 from graphgauge.metrics import (

@@ -12,19 +12,16 @@ import torch
 from torch import Tensor
 
 from graphgauge.core import GraphgaugeWarning, Target
+from graphgauge.evaluation.baseline_prediction import BaselinePrediction
 from graphgauge.evaluation.candidate_scores import edge_scores, feature_scores, priority_vector
-from graphgauge.evaluation.curve_scoring import (
-    BaselinePrediction,
-    CurveCases,
-    CurveScores,
-    score_curves,
-)
+from graphgauge.evaluation.curve_measurement import CurveCases
+from graphgauge.evaluation.curve_metrics import SideValues, score_curves
 from graphgauge.evaluation.explanation_set import ExplanationSet
-from graphgauge.evaluation.extra_metrics import add_extra_values
 from graphgauge.evaluation.feature_references import feature_cases, value_directions
+from graphgauge.evaluation.random_comparison import measure_curves
 from graphgauge.evaluation.settings import Settings
 from graphgauge.explainers import RandomExplainer, can_mask_messages
-from graphgauge.metrics import Metric
+from graphgauge.metrics import AnyMetric
 from graphgauge.models import BaseModel
 from graphgauge.perturbation import (
     EdgeEdits,
@@ -46,33 +43,41 @@ class TargetBatch:
 
     model: BaseModel
     settings: Settings
-    metrics: tuple[Metric[Any], ...]
+    metrics: tuple[AnyMetric, ...]
     entries: list[ExplanationSet]
     targets: list[Target]
     graphs: ComputationGraphs
-    reading: BaselinePrediction
+    baseline: BaselinePrediction
     seed_of: _TargetSeedFunction
 
     @staticmethod
     def from_targets(
         model: BaseModel,
         settings: Settings,
-        metrics: tuple[Metric[Any], ...],
+        metrics: tuple[AnyMetric, ...],
         entries: list[ExplanationSet],
         targets: list[Target],
         seed_of: _TargetSeedFunction,
         label: Tensor | None = None,
     ) -> "TargetBatch":
-        """With the computation graphs and first predictions of the targets; ``label`` (T,): see
-        `Reading.of`.
+        """Extract the computation graphs of the targets, and predict them.
+
+        Args:
+            model: The wrapped network.
+            settings: The settings of the evaluation.
+            metrics: The metrics of each side.
+            entries: The explanations, by explainer.
+            targets: T targets.
+            seed_of: Gives the seed of what is drawn for a target.
+            label: The explained class of each target; by default the predicted one.  (T,)
         """
         graphs = model.computation_graphs(
             targets, settings.edge_scope, lean=settings.edge_removal == "mask"
         )
-        reading = BaselinePrediction.from_model(model, graphs.targets, settings, label)
-        return TargetBatch(model, settings, metrics, entries, targets, graphs, reading, seed_of)
+        baseline = BaselinePrediction.from_model(model, graphs.targets, settings, label)
+        return TargetBatch(model, settings, metrics, entries, targets, graphs, baseline, seed_of)
 
-    def score_edges(self) -> tuple[CurveScores | None, _StatusTable]:
+    def score_edges(self) -> tuple[SideValues | None, _StatusTable]:
         """What was judged of the edges, and why some were not."""
         counts = self.graphs.num_edges.tolist()
         status = self.statuses("edge", counts)
@@ -92,20 +97,20 @@ class TargetBatch:
         way = value_directions(
             torch.zeros_like(used), self.settings.direction
         )  # edges have no reference: either way, unless one is stated
-        side = CurveCases(
+        cases = CurveCases(
             edits,
             used,
             seeds,
             [None] * len(used),
-            way if self.reading.label is None else torch.zeros_like(way),
+            way if self.baseline.label is None else torch.zeros_like(way),
         )
 
         def orders(entries: Iterable[int], size: int) -> Tensor:
             return self.edge_orders(edits, used, seeds, status, entries, size)
 
-        return self.score_side("edge", side, orders, valid), status
+        return self.score_side("edge", cases, orders, valid), status
 
-    def score_features(self, references: References) -> tuple[CurveScores | None, _StatusTable]:
+    def score_features(self, references: References) -> tuple[SideValues | None, _StatusTable]:
         """What was judged of the features, and why some were not."""
         has_reference = references.count().tolist()
         width = self.graphs.source.x.size(1)
@@ -119,11 +124,11 @@ class TargetBatch:
         if not bool(valid.any()):
             return None, status
         seed_of = partial(reference_seed, self.seed_of, self.targets)
-        side, redrawn = feature_cases(
-            self.model, self.graphs, references, self.reading, self.settings, seed_of
+        cases, redrawn = feature_cases(
+            self.model, self.graphs, references, self.baseline, self.settings, seed_of
         )
         return self.score_side(
-            "feature", side, partial(self.feature_orders, status), valid, redrawn
+            "feature", cases, partial(self.feature_orders, status), valid, redrawn
         ), status
 
     def statuses(self, side: str, counts: list[int]) -> _StatusTable:
@@ -207,7 +212,7 @@ class TargetBatch:
         "magnitude": what matters most.
         """
         settings = self.settings
-        if self.reading.label is not None or settings.direction == "paper":
+        if self.baseline.label is not None or settings.direction == "paper":
             return ["magnitude" if settings.order == "magnitude" else "descending"]
         if settings.direction == "towards_reference" and side == "edge":
             return [
@@ -246,7 +251,7 @@ class TargetBatch:
         }
         return torch.stack([orders_by_score(keys[rule], sizes, seeds, size) for rule in rules], 1)
 
-    def twin_orders(self, side: CurveCases, order: Tensor) -> Tensor:
+    def twin_orders(self, cases: CurveCases, order: Tensor) -> Tensor:
         """Random orders of features that keep the blocks of each explanation's order.
         (T, S, E, cap) -> (Q, 1 or E, N, cap)
 
@@ -266,54 +271,46 @@ class TargetBatch:
         found = random_orders_within_blocks(
             order.flatten(1, 2), counts, width, seeds, self.settings.feature_trials
         )
-        return _select_sort_rule(found.view(T, S, E, -1, cap), side)
+        return _select_sort_rule(found.view(T, S, E, -1, cap), cases)
 
     def score_side(
         self,
         name: str,
-        side: CurveCases,
+        cases: CurveCases,
         orders: Callable[[Iterable[int], int], Tensor],
         valid: Tensor,
         redrawn: CurveCases | None = None,
-    ) -> CurveScores:
-        """One side of all explanations, with the metrics beside the paper's; ``orders(entries,
-        size)`` is (T, S, entries, size).
-        """
+    ) -> SideValues:
+        """All metrics of one side; ``orders(entries, size)`` gives (T, S, entries, size)."""
         order = orders(range(len(self.entries)), self.settings.cap)
-        twins = self.twin_orders(side, order) if name == "feature" and self.settings.twins else None
-        found = score_curves(
+        needs_twins = name == "feature" and self.settings.twins
+        measured = measure_curves(
             self.model,
-            side,
-            _select_sort_rule(order, side),
+            cases,
+            _select_sort_rule(order, cases),
             valid,
-            self.reading,
+            self.baseline,
             self.settings,
-            twins,
+            self.twin_orders(cases, order) if needs_twins else None,
             redrawn,
         )
 
         def scores(t: int, e: int) -> Tensor:
-            return (edge_scores if name == "edge" else feature_scores)(
-                self.entries[e].xs[self.targets[t]], self.graphs[t]
-            ).flatten()
+            own = edge_scores if name == "edge" else feature_scores
+            return own(self.entries[e].xs[self.targets[t]], self.graphs[t]).flatten()
 
-        def full_order(e: int) -> Tensor:
-            return _select_sort_rule(orders([e], int(side.candidates.max())), side)[:, 0]
+        def full_orders(e: int) -> Tensor:
+            return _select_sort_rule(orders([e], int(cases.candidates.max())), cases)[:, 0]
 
-        add_extra_values(self.model, found, self.metrics, scores, full_order, self.settings)
-        return found.on_cpu()
+        return score_curves(self.model, measured, self.metrics, scores, full_orders, self.settings)
 
 
-def _select_sort_rule(order: Tensor, side: CurveCases) -> Tensor:
+def _select_sort_rule(order: Tensor, cases: CurveCases) -> Tensor:
     """Of orders by one rule or two, each case's: the second where its value is to rise.
     (T, S, ...) -> (Q, ...)
     """
-    rule = (
-        (side.reference_direction > 0).long()
-        if order.size(1) > 1
-        else torch.zeros_like(side.target)
-    )
-    return order[side.target, rule]
+    rule = (cases.way > 0).long() if order.size(1) > 1 else torch.zeros_like(cases.target)
+    return order[cases.target, rule]
 
 
 def reference_seed(

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from graphgauge.core import FAIL, Target
-from graphgauge.evaluation import OK, Evaluator, Results, Settings
+from graphgauge.evaluation import OK, Evaluator, Results, Settings, StabilityForm
 from graphgauge.explainers import BaseExplainer
 from graphgauge.guidelines import Requirements, load_guideline, verdicts
 from graphgauge.metrics import MetricName
@@ -111,7 +111,7 @@ def production_settings(settings: Settings) -> Settings:
     """
     least = min(load_guideline("practice")["early_stopping"]["least_trials"], settings.trials[1])
     rule = settings.early_stop if settings.early_stop != "none" else "paper"
-    stability = "none" if settings.stability == "none" else "binomial"
+    stability: StabilityForm = "none" if settings.stability == "none" else "binomial"
     trials = (least, settings.trials[1])
     return replace(
         settings,

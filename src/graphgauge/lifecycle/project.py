@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -34,7 +34,7 @@ from graphgauge.core import (
     warn_renamed,
 )
 from graphgauge.datasets import load_graph
-from graphgauge.evaluation import Evaluator
+from graphgauge.evaluation import Evaluator, Preset
 from graphgauge.explainers import BaseExplainer
 from graphgauge.guidelines import Requirements
 from graphgauge.lifecycle.import_string import import_object, importable_folder
@@ -180,7 +180,12 @@ class Project:
         metrics = [choice.build() for choice in form.metrics]
         wrapped = self.model() if model is None else model
         return Evaluator(
-            wrapped, form.preset, form.seed, task=form.name, metrics=metrics, **form.settings
+            wrapped,
+            cast(Preset, form.preset),
+            form.seed,
+            task=form.name,
+            metrics=metrics,
+            **form.settings,
         )
 
     def targets(self, model: BaseModel) -> list[Target]:

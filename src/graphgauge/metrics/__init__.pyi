@@ -1,7 +1,10 @@
 from .base import BUNDLE_KINDS as BUNDLE_KINDS
 from .base import AnyMetric as AnyMetric
 from .base import BundleKind as BundleKind
+from .base import CurveScope as CurveScope
+from .base import Measurement as Measurement
 from .base import Metric as Metric
+from .base import MetricSettings as MetricSettings
 from .base import mean_over_cases as mean_over_cases
 from .base import min_over_cases as min_over_cases
 from .bundles import NUM_LEVELS as NUM_LEVELS
@@ -22,6 +25,10 @@ from .curve_areas import Sparsity as Sparsity
 from .curve_areas import deletion_auc as deletion_auc
 from .curve_areas import insertion_auc as insertion_auc
 from .curve_areas import sparsity as sparsity
+from .curve_direction import CurveDirection as CurveDirection
+from .curve_direction import turn_curves as turn_curves
+from .curve_direction import unsqueeze_like as unsqueeze_like
+from .early_stopping import RandomComparison as RandomComparison
 from .early_stopping import StoppingPoints as StoppingPoints
 from .early_stopping import stop_early as stop_early
 from .early_stopping import stop_pairs_early as stop_pairs_early
@@ -48,6 +55,7 @@ from .ground_truth import f1_at_k as f1_at_k
 from .ground_truth import jaccard as jaccard
 from .ground_truth import precision_at_k as precision_at_k
 from .ground_truth import recall_at_k as recall_at_k
+from .metric_name import CurveSide as CurveSide
 from .metric_name import MetricName as MetricName
 from .pertinence import Pertinence as Pertinence
 from .pertinence import PertinenceAbs as PertinenceAbs
@@ -60,7 +68,6 @@ from .pertinence import p_of_heights as p_of_heights
 from .pertinence import rank_of_heights as rank_of_heights
 from .pertinence import step_mask as step_mask
 from .pertinence import tied_win_share as tied_win_share
-from .pertinence import unsqueeze_like as unsqueeze_like
 from .pertinence import win_share as win_share
 from .registry import METRICS as METRICS
 from .sequential_test import betting_test as betting_test
@@ -80,6 +87,7 @@ from .stability_by_chance import edge_stability_corrected as edge_stability_corr
 from .stability_by_chance import feature_stability_by_chance as feature_stability_by_chance
 from .stability_by_chance import feature_stability_corrected as feature_stability_corrected
 from .stability_by_chance import has_permutable_entries as has_permutable_entries
+from .top_edits import effective_top as effective_top
 from .top_edits import level_counts as level_counts
 from .top_edits import selects_all as selects_all
 from .top_edits import top_counts as top_counts

@@ -15,7 +15,7 @@ outputs is an error and never becomes a score.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import torch
 from torch import Tensor
@@ -24,7 +24,54 @@ from graphgauge.metrics.bundles import AnyBundle
 
 BundleKind = Literal["curves", "pairs", "scores", "truth"]
 BUNDLE_KINDS: tuple[BundleKind, ...] = get_args(BundleKind)
+#: what of `Curves` a metric reads, so that a prediction that is no number elsewhere does not matter:
+#: "flips": the explanation's curve up to its first flip; "comparison": the paper's comparison with
+#: random orders; "orders": the whole curve and its random orders; "all": whatever was measured
+CurveScope = Literal["flips", "comparison", "orders", "all"]
+#: when an Evaluator measures a shipped metric: always, with ``twins=True``, or with ``extras=True``
+MetricRole = Literal["paper", "calibrated", "extra"]
+MetricT = TypeVar("MetricT", bound="AnyMetric")
 BundleT = TypeVar("BundleT", bound=AnyBundle, contravariant=True)
+
+
+class MetricSettings(Protocol):
+    """What metrics take from the settings of an evaluation."""
+
+    @property
+    def trials(self) -> tuple[int, int]: ...
+    @property
+    def tau(self) -> float | None: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def early_stop(self) -> Literal["paper", "betting", "none"]: ...
+    @property
+    def top(self) -> int | float: ...
+    @property
+    def cap(self) -> int: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """What a metric gives for T targets, and what is worth knowing of their Q cases.
+
+    Args:
+        value: The value of each target, NaN where there is none.  (T,), float64
+        per_case: The value of each case.  (Q,)
+        flipped: Whether the prediction of each target changed.  (T,) bool
+        draws: The values under each draw of what is random in the target's case.  (T, D)
+        trials: How many random curves count in each case.  (Q,)
+        stop_reasons: Why there were no more.  (Q,)
+        levels: The values at 10, 20 .. 90 % of the candidates.  (T, 9)
+    """
+
+    value: Tensor
+    per_case: Tensor | None = None
+    flipped: Tensor | None = None
+    draws: Tensor | None = None
+    trials: Tensor | None = None
+    stop_reasons: Sequence[str] | None = None
+    levels: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -50,10 +97,28 @@ class Metric(ABC, Generic[BundleT]):
     randomised: ClassVar[bool] = False
     #: optional parts of `Curves` that the metric reads
     parts: ClassVar[tuple[str, ...]] = ("kept", "kept_prob", "start_prob")
+    #: what else of `Curves` it reads
+    scope: ClassVar[CurveScope] = "all"
+    #: when an Evaluator measures it by itself
+    role: ClassVar[MetricRole] = "extra"
+    #: the tasks that it has a meaning for
+    tasks: ClassVar[tuple[str, ...]] = ("classification", "regression")
+
+    @classmethod
+    def from_settings(cls: type[MetricT], settings: MetricSettings) -> MetricT:
+        """The metric with the parameters that the settings of an evaluation give it."""
+        return cls()
 
     @abstractmethod
     def __call__(self, bundle: BundleT) -> Tensor:
         """Compute the value of each target, NaN where there is none.  (T,), float64"""
+
+    def measure(self, bundle: BundleT) -> Measurement:
+        """Compute the values, and whatever else the results should hold of them.
+
+        The Evaluator calls this. Metrics that know more than a value for each target override it.
+        """
+        return Measurement(self(bundle))
 
 
 AnyMetric: TypeAlias = Metric[Any]  #: a metric on bundles of whatever kind

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from graphgauge.core import BadExplanation, BadSetting, UndefinedScore
+from graphgauge.metrics.curve_direction import CurveDirection, turn_curves
+from graphgauge.metrics.early_stopping import RandomComparison
 
 TOLERANCE = 1e-6  #: heights that differ by at most this are tied
 NUM_LEVELS = 9  #: 10, 20 .. 90 % of the candidates
@@ -46,6 +48,14 @@ class Curves:
     removed_levels: Tensor | None = None
     #: (Q, 9) height when all edits but the first 10, 20 .. 90 % are made
     kept_levels: Tensor | None = None
+    #: (Q,) steps that were measured in the explanation's order; None: all within the length
+    reach: Tensor | None = None
+    #: (Q, D - 1, K) bool, the same flips under further draws of what is random in the edits
+    redrawn_flips: Tensor | None = None
+    #: the paper's comparison, where it was made while random curves were measured
+    comparison: RandomComparison | None = None
+    direction: CurveDirection = "raw"  #: which movement of a value is a good one
+    way: Tensor | None = None  #: (Q,) +1 / -1: values are to rise / fall; 0: either will do
 
     def __post_init__(self) -> None:
         _check_curve_settings(self)
@@ -57,6 +67,17 @@ class Curves:
     def length(self) -> Tensor:
         """Number of steps within each curve: min(cap, candidates).  (Q,)"""
         return self.candidates.clamp(max=self.cap)
+
+    def turned(self) -> "tuple[Tensor, Tensor]":
+        """The explanation's curve and the random ones, turned so that lower is better.
+
+        (Q, K), (Q, N, K)
+        """
+        curve, random = (
+            turn_curves(heights, self.start, self.direction, self.way)
+            for heights in (self.curve, self.random)
+        )
+        return curve, random
 
 
 def is_valid_top(value: object) -> bool:
@@ -192,6 +213,9 @@ def _check_curve_shapes(curves: Curves) -> None:
         "insertion": (num_cases, num_steps),
         "removed_levels": (num_cases, NUM_LEVELS),
         "kept_levels": (num_cases, NUM_LEVELS),
+        "reach": (num_cases,),
+        "redrawn_flips": (num_cases, None, num_steps),
+        "way": (num_cases,),
     }
     for name, shape in shapes.items():
         _check_shape(name, getattr(curves, name), shape)
@@ -221,9 +245,10 @@ def _check_curve_cases(curves: Curves) -> None:
 def _check_curve_heights(curves: Curves) -> None:
     step = torch.arange(curves.curve.size(1), device=curves.curve.device)
     is_inside = step < curves.length[:, None]
+    is_measured = is_inside if curves.reach is None else step < curves.reach[:, None]
     has_gap = {
         "start": ~curves.start.isfinite(),
-        "curve": (is_inside & ~curves.curve.isfinite()).any(1),
+        "curve": (is_measured & ~curves.curve.isfinite()).any(1),
         "random": (is_inside[:, None] & ~curves.random.isfinite()).any(2).any(1),
     }
     for name in ("kept", "kept_prob", "start_prob", "removed", "removed_levels", "kept_levels"):

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core import BadSetting, UndefinedScore
-from graphgauge.metrics.base import Metric, min_over_cases
+from graphgauge.metrics.base import Measurement, Metric, min_over_cases
 from graphgauge.metrics.bundles import TOLERANCE, Curves
 
 
@@ -76,7 +76,8 @@ def effective_compactness(flips: Tensor, candidates: Tensor, cap: int = 100) -> 
 class EffectiveCompactness(Metric[Curves]):
     """Smallest number of edits that changes the prediction; at most min(cap, candidates).
 
-    Of a target with several cases it is the smallest one.
+    Of a target with several cases it is the smallest one. Where the edits of a case were drawn
+    several times, its EC is the mean over the draws.
     """
 
     name = "ec"
@@ -84,8 +85,44 @@ class EffectiveCompactness(Metric[Curves]):
     higher_is_better = False
     chance = None
     needs = "curves"
+    parts = ()
+    scope = "flips"
+    role = "paper"
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        ec = effective_compactness(bundle.flips, bundle.candidates, bundle.cap).ec
-        return min_over_cases(ec, bundle.target, bundle.num_targets)
+        return self.measure(bundle).value
+
+    def measure(self, bundle: Curves) -> Measurement:
+        """The EC of each target, with that of each case and draw, and whether predictions flip."""
+        draws, has_flipped = _compactness_of_draws(bundle)
+        per_case = draws.double().mean(1)
+        ec = min_over_cases(per_case, bundle.target, bundle.num_targets)
+        is_least = per_case == ec[bundle.target]
+        flips = (has_flipped.double().mean(1) >= 0.5) & is_least
+        num_flips = torch.zeros_like(ec).index_add(0, bundle.target, flips.to(ec))
+        return Measurement(ec, per_case, num_flips > 0, _draws_of_targets(draws, is_least, bundle))
+
+
+def _compactness_of_draws(bundle: Curves) -> tuple[Tensor, Tensor]:
+    """EC of each case and draw, and whether the prediction changed.  (Q, D), (Q, D) bool"""
+    flips = bundle.flips[:, None]
+    if bundle.redrawn_flips is not None:
+        flips = torch.cat([flips, bundle.redrawn_flips], 1)
+    num_draws = flips.size(1)
+    candidates = bundle.candidates.repeat_interleave(num_draws)
+    found = effective_compactness(flips.flatten(0, 1), candidates, bundle.cap)
+    return found.ec.view(-1, num_draws), found.flipped.view(-1, num_draws)
+
+
+def _draws_of_targets(draws: Tensor, is_least: Tensor, bundle: Curves) -> Tensor | None:
+    """Of each target, the ECs of the first case with the least mean; None for a single draw.
+
+    (Q, D) -> (T, D), float64; NaN for a target without a case
+    """
+    if draws.size(1) == 1:
+        return None
+    case = torch.arange(len(draws), device=draws.device).where(is_least, len(draws))
+    first = min_over_cases(case, bundle.target, bundle.num_targets)
+    chosen = draws[first.nan_to_num(0).long()].double()
+    return chosen.where(first.isfinite()[:, None], torch.nan)

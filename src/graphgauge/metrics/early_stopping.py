@@ -37,6 +37,14 @@ class StoppingPoints(NamedTuple):
         return torch.where(counts, values, 0).sum(1) / self.trials
 
 
+class RandomComparison(NamedTuple):
+    """How each of Q cases compared with random orders, until the comparison was stopped."""
+
+    score: Tensor  #: (Q,) mean over the trials that count, float64
+    trials: Tensor  #: (Q,) how many trials count
+    reason: list[str]  #: (Q,) why there were no more
+
+
 def stop_early(
     values: Tensor, least: int = 30, most: int = 100, tau: float | None = 0.5, epsilon: float = 0.05
 ) -> StoppingPoints:

@@ -34,9 +34,9 @@ import torch
 from torch import Tensor
 
 from graphgauge.core import BadSetting, UndefinedScore
-from graphgauge.metrics.base import Metric, mean_over_cases
+from graphgauge.metrics.base import Measurement, Metric, MetricSettings, mean_over_cases
 from graphgauge.metrics.bundles import NUM_LEVELS, Curves
-from graphgauge.metrics.top_edits import selects_all, top_counts
+from graphgauge.metrics.top_edits import effective_top, selects_all, top_counts
 
 _SUM_TOLERANCE = 1e-3
 
@@ -169,6 +169,11 @@ class FidelityPlus(Metric[Curves]):
     parts = ("removed",)
     top: int | float = 10
 
+    @classmethod
+    def from_settings(cls, settings: MetricSettings) -> "FidelityPlus":
+        """With the number of top edits of an evaluation, within its cap, or their share."""
+        return cls(effective_top(settings))
+
     def __post_init__(self) -> None:
         top_counts(self.top, torch.ones(0))  # raises for a top that is not possible
 
@@ -207,6 +212,7 @@ class Characterization(Metric[Curves]):
     """
 
     name = "characterization"
+    tasks = ("classification",)
     bounds = (0.0, 1.0)
     higher_is_better = True
     chance = None
@@ -232,6 +238,7 @@ class Unfaithfulness(Metric[Curves]):
     """
 
     name = "unfaithfulness"
+    tasks = ("classification",)
     bounds = (0.0, 1.0)
     higher_is_better = False
     chance = None
@@ -267,7 +274,12 @@ class FidelityPlusAuc(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        return fidelity_auc(self.levels(bundle))
+        return self.measure(bundle).value
+
+    def measure(self, bundle: Curves) -> Measurement:
+        """The area of each target, with the fidelities that it is made of."""
+        levels = self.levels(bundle)
+        return Measurement(fidelity_auc(levels), levels=levels)
 
 
 @dataclass(frozen=True)
@@ -290,7 +302,12 @@ class FidelityMinusAuc(Metric[Curves]):
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        return fidelity_auc(self.levels(bundle))
+        return self.measure(bundle).value
+
+    def measure(self, bundle: Curves) -> Measurement:
+        """The area of each target, with the fidelities that it is made of."""
+        levels = self.levels(bundle)
+        return Measurement(fidelity_auc(levels), levels=levels)
 
 
 def _loss_at_levels(height: Tensor, curves: Curves) -> Tensor:

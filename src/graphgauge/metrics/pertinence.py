@@ -22,16 +22,25 @@ is exchangeable with the random ones as a whole, and p is exact. All comparisons
 *lower*; `absolute_change` turns curves so that lower means "moved further, up or down".
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from graphgauge.core import UndefinedScore
-from graphgauge.metrics.base import Metric, mean_over_cases, min_over_cases
+from graphgauge.metrics.base import (
+    Measurement,
+    Metric,
+    MetricSettings,
+    mean_over_cases,
+    min_over_cases,
+)
 from graphgauge.metrics.bundles import TOLERANCE, Curves
 from graphgauge.metrics.compactness import effective_compactness
-from graphgauge.metrics.early_stopping import StoppingPoints, stop_early
+from graphgauge.metrics.curve_direction import turn_curves
+from graphgauge.metrics.early_stopping import RandomComparison, StoppingPoints, stop_early
+from graphgauge.metrics.sequential_test import betting_test
 
 
 def step_mask(length: Tensor, size: int) -> Tensor:
@@ -122,12 +131,7 @@ def absolute_change(curve: Tensor, start: Tensor) -> Tensor:
     >>> absolute_change(torch.tensor([[1.5, 0.0]]), torch.tensor([1.0]))
     tensor([[-0.5000, -1.0000]])
     """
-    return -(curve - unsqueeze_like(start, curve)).abs()
-
-
-def unsqueeze_like(value: Tensor, curve: Tensor) -> Tensor:
-    """One value per target, with as many axes as the target's curves.  (T,) -> (T, 1, ..., 1)"""
-    return value.reshape(-1, *[1] * (curve.dim() - 1))
+    return turn_curves(curve, start, "abs")
 
 
 def _paper_length(curves: Curves) -> Tensor:
@@ -136,25 +140,26 @@ def _paper_length(curves: Curves) -> Tensor:
     return min_over_cases(ec, curves.target, curves.num_targets)[curves.target].long()
 
 
-def _first_random_curves(curves: Curves, trials: int | None) -> Tensor:
+def _first_curves(random: Tensor, trials: int | None) -> Tensor:
     """The first ``trials`` random curves, all of them for None.  (Q, trials, K)"""
-    num_measured = curves.random.size(1)
+    num_measured = random.size(1)
     num_wanted = num_measured if trials is None else trials
     if not 1 <= num_wanted <= num_measured:
         raise UndefinedScore(
             f"pertinence compares with 1 random curve or more, but {num_wanted} of {num_measured} "
             "measured were asked for."
         )
-    return curves.random[:, :num_wanted]
+    return random[:, :num_wanted]
 
 
 def _mean_heights_of_targets(curves: Curves, trials: int | None) -> tuple[Tensor, Tensor]:
     """Mean heights of each target's curve and random ones, over all its cases.  (T,), (T, N)"""
-    height = mean_height(curves.curve[:, None], curves.length)[:, 0]
-    random = mean_height(_first_random_curves(curves, trials), curves.length)
+    curve, random = curves.turned()
+    height = mean_height(curve[:, None], curves.length)[:, 0]
+    heights = mean_height(_first_curves(random, trials), curves.length)
     return (
         mean_over_cases(height, curves.target, curves.num_targets),
-        mean_over_cases(random, curves.target, curves.num_targets),
+        mean_over_cases(heights, curves.target, curves.num_targets),
     )
 
 
@@ -162,9 +167,16 @@ def _mean_heights_of_targets(curves: Curves, trials: int | None) -> tuple[Tensor
 class Pertinence(Metric[Curves]):
     """The paper's: share of steps up to the EC where the curve is below a random one.
 
-    Ties count as lost. Each case stops early by the paper's rule, after ``least`` to ``most``
-    random curves; the value is the mean over cases. Chance is below 1/2 by half the share of ties,
-    and K depends on the explanation's own curve; `PertinenceTied` has neither fault.
+    Ties count as lost. Each case stops early, after ``least`` to ``most`` random curves; the value
+    is the mean over cases. Chance is below 1/2 by half the share of ties, and K depends on the
+    explanation's own curve; `PertinenceTied` has neither fault.
+
+    Args:
+        least: The smallest number of random curves.
+        most: The largest number of random curves.
+        tau: The mean that the rule tests; None leaves this test out.
+        epsilon: The precision at which the paper's rule stops.
+        rule: "paper": the paper's rule; "betting": a valid sequential test; "none": all curves.
     """
 
     name = "pertinence"
@@ -173,21 +185,57 @@ class Pertinence(Metric[Curves]):
     chance = None
     needs = "curves"
     ordered_trials = True
+    parts = ()
+    scope = "comparison"
+    role = "paper"
     least: int = 30
     most: int = 100
     tau: float | None = 0.5
     epsilon: float = 0.05
+    rule: Literal["paper", "betting", "none"] = "paper"
+
+    @classmethod
+    def from_settings(cls, settings: MetricSettings) -> "Pertinence":
+        """With the stopping rule of an evaluation."""
+        least, most = settings.trials
+        return cls(least, most, settings.tau, settings.epsilon, settings.early_stop)
 
     def compare_and_stop(self, bundle: Curves) -> tuple[Tensor, StoppingPoints]:
         """Compare each case with random curves (Q, most), and find where the comparisons stop."""
-        random = _first_random_curves(bundle, self.most)
-        won = win_share(bundle.curve, random, _paper_length(bundle), bundle.tolerance)
-        return won, stop_early(won, self.least, self.most, self.tau, self.epsilon)
+        curve, random = bundle.turned()
+        random = _first_curves(random, self.most)
+        won = win_share(curve, random, _paper_length(bundle), bundle.tolerance)
+        return won, self.stop(won, self.most)
+
+    def stop(self, won: Tensor, end: int) -> StoppingPoints:
+        """Apply the rule to series of trials of which ``end`` were made.  (R, n)
+
+        Args:
+            won: The share of steps that was won against each random curve.
+            end: How many trials were made; a series that goes on has the reason "most".
+        """
+        end = min(end, self.most)
+        if self.rule == "paper":
+            return stop_early(won, min(self.least, end), end, self.tau, self.epsilon)
+        if self.rule == "betting":
+            return betting_test(won[:, :end], 0.5 if self.tau is None else self.tau, most=end)
+        trials = torch.full((len(won),), end, device=won.device)
+        return StoppingPoints(trials, ["most"] * len(won))
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        won, stop = self.compare_and_stop(bundle)
-        return mean_over_cases(stop.mean(won), bundle.target, bundle.num_targets)
+        return self.measure(bundle).value
+
+    def measure(self, bundle: Curves) -> Measurement:
+        """The pertinence of each target, with that of each case, its trials and why they ended."""
+        found = bundle.comparison
+        if found is None:
+            won, stop = self.compare_and_stop(bundle)
+            found = RandomComparison(stop.mean(won), *stop)
+        value = mean_over_cases(found.score, bundle.target, bundle.num_targets)
+        return Measurement(
+            value, per_case=found.score, trials=found.trials, stop_reasons=found.reason
+        )
 
 
 @dataclass(frozen=True)
@@ -199,13 +247,14 @@ class PertinenceTied(Metric[Curves]):
     higher_is_better = True
     chance = 0.5
     needs = "curves"
+    parts = ()
+    scope = "orders"
+    role = "calibrated"
     trials: int | None = None
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        random = _first_random_curves(bundle, self.trials)
-        won = tied_win_share(bundle.curve, random, bundle.length, bundle.tolerance)
-        return mean_over_cases(won.mean(1), bundle.target, bundle.num_targets)
+        return _tied_wins_of_targets(bundle, self.trials)
 
 
 @dataclass(frozen=True)
@@ -221,6 +270,9 @@ class PertinenceRank(Metric[Curves]):
     higher_is_better = True
     chance = 0.5
     needs = "curves"
+    parts = ()
+    scope = "orders"
+    role = "calibrated"
     trials: int | None = None
 
     def __call__(self, bundle: Curves) -> Tensor:
@@ -240,6 +292,9 @@ class PertinenceP(Metric[Curves]):
     higher_is_better = False
     chance = None
     needs = "curves"
+    parts = ()
+    scope = "orders"
+    role = "calibrated"
     trials: int | None = None
 
     def __call__(self, bundle: Curves) -> Tensor:
@@ -255,15 +310,23 @@ class PertinenceAbs(Metric[Curves]):
     """
 
     name = "pertinence_abs"
+    tasks = ("regression",)
     bounds = (0.0, 1.0)
     higher_is_better = True
     chance = 0.5
     needs = "curves"
+    parts = ()
+    scope = "orders"
+    role = "calibrated"
     trials: int | None = None
 
     def __call__(self, bundle: Curves) -> Tensor:
         """(T,)"""
-        change = absolute_change(bundle.curve, bundle.start)
-        random = absolute_change(_first_random_curves(bundle, self.trials), bundle.start)
-        won = tied_win_share(change, random, bundle.length, bundle.tolerance)
-        return mean_over_cases(won.mean(1), bundle.target, bundle.num_targets)
+        return _tied_wins_of_targets(replace(bundle, direction="abs"), self.trials)
+
+
+def _tied_wins_of_targets(curves: Curves, trials: int | None) -> Tensor:
+    """Share of steps below a random curve, ties half; the mean over curves and cases.  (T,)"""
+    curve, random = curves.turned()
+    won = tied_win_share(curve, _first_curves(random, trials), curves.length, curves.tolerance)
+    return mean_over_cases(won.mean(1), curves.target, curves.num_targets)

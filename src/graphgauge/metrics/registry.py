@@ -39,7 +39,8 @@ from graphgauge.metrics.stability_by_chance import (
     FeatureStabilityCorrected,
 )
 
-#: every metric by its name; those on curves serve features and edges alike
+#: every metric by its name; those on curves serve features and edges alike. The Evaluator measures
+#: those that its settings ask for, in this order
 METRICS: dict[str, type[AnyMetric]] = {
     metric.name: metric
     for metric in (
@@ -50,18 +51,18 @@ METRICS: dict[str, type[AnyMetric]] = {
         PertinenceP,
         PertinenceAbs,
         FeatureStability,
-        EdgeStability,
         FeatureStabilityCorrected,
+        EdgeStability,
         EdgeStabilityCorrected,
-        DeletionAuc,
         FidelityPlus,
         FidelityMinus,
-        Characterization,
-        Unfaithfulness,
+        Sparsity,
+        DeletionAuc,
         InsertionAuc,
         FidelityPlusAuc,
         FidelityMinusAuc,
-        Sparsity,
+        Characterization,
+        Unfaithfulness,
         Auroc,
         AveragePrecision,
         Jaccard,

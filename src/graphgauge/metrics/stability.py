@@ -147,6 +147,7 @@ class EdgeStability(Metric[Pairs]):
     higher_is_better = True
     chance = None
     needs = "pairs"
+    role = "paper"
 
     def __call__(self, bundle: Pairs) -> Tensor:
         """(T,)"""
@@ -171,6 +172,7 @@ class FeatureStability(Metric[Pairs]):
     higher_is_better = True
     chance = None
     needs = "pairs"
+    role = "paper"
 
     def __call__(self, bundle: Pairs) -> Tensor:
         """(T,)"""

@@ -195,6 +195,7 @@ class EdgeStabilityCorrected(Metric[Pairs]):
     higher_is_better = True
     chance = 0.0
     needs = "pairs"
+    role = "calibrated"
     randomised = True
     permutations: int = 20
 
@@ -225,6 +226,7 @@ class FeatureStabilityCorrected(Metric[Pairs]):
     higher_is_better = True
     chance = 0.0
     needs = "pairs"
+    role = "calibrated"
     randomised = True
     permutations: int = 20
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core import BadSetting
+from graphgauge.metrics.base import MetricSettings
 from graphgauge.metrics.bundles import NUM_LEVELS, is_valid_top
 
 
@@ -23,6 +24,15 @@ def top_counts(top: int | float, candidates: Tensor) -> Tensor:
     if isinstance(top, int):
         return candidates.clamp(max=top)
     return _keep_some_and_leave_some((top * candidates.double() + 0.5).long(), candidates)
+
+
+def effective_top(settings: MetricSettings) -> int | float:
+    """The number of top edits that an evaluation asks for, within its cap, or their share.
+
+    Args:
+        settings: The settings of the evaluation.
+    """
+    return min(settings.top, settings.cap) if isinstance(settings.top, int) else settings.top
 
 
 def selects_all(top: int | float, candidates: Tensor) -> Tensor:
