@@ -50,7 +50,8 @@ def data_folder():
     """The folder with the raw files of Cora, GitHub and MovieLens."""
     if not os.environ.get("GRAPHGAUGE_DATA"):
         pytest.skip(
-            "set GRAPHGAUGE_DATA to the folder with the files of Cora, GitHub and MovieLens (docs/datasets.md)"
+            "set GRAPHGAUGE_DATA to the folder with the files of Cora, GitHub and MovieLens "
+            "(docs/datasets.md)"
         )
     return Path(os.environ["GRAPHGAUGE_DATA"])
 

@@ -139,7 +139,10 @@ def test_an_old_name_still_works_and_says_the_new_one(old):
 
 
 def test_rooms_are_reached_without_importing_them_first():
-    code = "import graphgauge; print(len(graphgauge.checks.MODEL_CHECKS) > 20, graphgauge.datasets.__name__)"
+    code = (
+        "import graphgauge\n"
+        "print(len(graphgauge.checks.MODEL_CHECKS) > 20, graphgauge.datasets.__name__)"
+    )
     assert run_python(code) == "True graphgauge.datasets"
 
 

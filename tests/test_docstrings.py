@@ -63,7 +63,8 @@ def own_methods(cls):
 
 def class_docstring(cls):
     init = vars(cls).get("__init__")
-    return f"{inspect.cleandoc(cls.__doc__ or '')}\n{inspect.cleandoc(getattr(init, '__doc__', '') or '')}"
+    docstrings = (cls.__doc__, getattr(init, "__doc__", ""))
+    return "\n".join(inspect.cleandoc(docstring or "") for docstring in docstrings)
 
 
 def gives_something(function):

@@ -1,7 +1,7 @@
 """Rows of the paper's preset on tasks of the published benchmark, as they were computed when the
 file beside this one was written.
 
-    GRAPHGAUGE_DATA=<folder with Cora> python tests/golden/golden_rows.py    # writes golden_rows.json again
+    GRAPHGAUGE_DATA=<folder with Cora> python tests/golden/golden_rows.py  # writes the file again
 
 A number that moves here moves a published number. That is a decision, and stands under "Changed
 scores" in the changelog.

@@ -303,7 +303,10 @@ def ever_changed(question, order, edit, way=0):
 
 
 def algorithm_5_ec_feature(question, f, ties, references):
-    """ECFeature. A reference is (φ, way). Reading: |f| is |f_C|.  -> the EC, and i for each reference"""
+    """ECFeature. A reference is (φ, way). Reading: |f| is |f_C|.
+
+    -> the EC, and i for each reference
+    """
     size = len(priority_vector(question, f))
     feature_ec, each = question.settings.cap, []
     for phi, way in references:
@@ -342,7 +345,10 @@ def early_stop(values, settings):
 
 
 def betting(values, tau, alpha=0.05):
-    """The other rule: two gamblers, one on each side of tau, until their mean wealth reaches 1/alpha.  -> trials, reason"""
+    """The other rule: two gamblers, one on each side of tau, until their mean wealth is 1/alpha.
+
+    -> trials, reason
+    """
     above = below = 1.0
     total_x, total_v, variance = 0.5, 0.25, 0.25
     for i, x in enumerate(values, 1):
@@ -401,7 +407,10 @@ def equation_p(C_del, C_rand, tolerance):
 
 
 def race(question, order, K, edit, permutations, pull=0):
-    """The loop of algorithms 6 and 7 over RandPerm(I_sorted).  -> average, number of trials, why they ended"""
+    """The loop of algorithms 6 and 7 over RandPerm(I_sorted).
+
+    -> average, number of trials, why they ended
+    """
     C_del = deletion_curve(question, order, K, edit, pull)
     L_pert, permutations = [], iter(permutations)
     while not early_stop(L_pert, question.settings):
@@ -423,7 +432,10 @@ def algorithm_6_pertinence_edge(question, s, edge_ec, ties, permutations):
 
 
 def algorithm_7_pertinence_feature(question, f, feat_ec, ties, references):
-    """PertinenceFeature. A reference is (φ, permutations, pull).  -> value, and (value, trials, reason) for each reference"""
+    """PertinenceFeature. A reference is (φ, permutations, pull).
+
+    -> value, and (value, trials, reason) for each reference
+    """
     L_pert = []
     for phi, permutations, pull in references:
         I_sorted = feature_order(question, f, ties, pull)
@@ -570,7 +582,10 @@ def algorithm_3_stability_pair_feature(question, f_1, f_2):
 
 
 def algorithm_1_stability(question, pairs):
-    """Stability over pairs ((f_1, s_1), (f_2, s_2)).  -> the two averages (edges: None where there are none), trials, reasons"""
+    """Stability over pairs ((f_1, s_1), (f_2, s_2)).
+
+    -> the two averages (edges: None where there are none), trials, reasons
+    """
     L_feat, L_edge, pairs = [], [], iter(pairs)
     has_edges = bool(question.e_rel)
     stop = lambda values: early_stop(values, question.settings)  # noqa: E731

@@ -1,5 +1,5 @@
-"""Studies of the literal metrics: one comparison by the Evaluator, and the same question asked on the
-whole graph, point by point, with everything that the Evaluator draws by its seeds.
+"""Studies of the literal metrics: one comparison by the Evaluator, and the same question asked on
+the whole graph, point by point, with everything that the Evaluator draws by its seeds.
 """
 
 import os
@@ -270,7 +270,10 @@ class Drawn:
         """All candidates, by kind."""
         model, chosen = self.evaluator.model, self.evaluator.settings
         found = find_references(model, [self.target], chosen.medoids)
-        seed = lambda ref, purpose: self.evaluator.seed_of(self.target, "features", ref, purpose)  # noqa: E731
+
+        def seed(reference, purpose):
+            return self.evaluator.seed_of(self.target, "features", reference, purpose)
+
         purposes = ["map", *(f"map {draw}" for draw in range(1, chosen.draws))]
         maps = [
             draw_donors(self.graph, found, [seed(ref, purpose) for ref in found.ids()])

@@ -6,7 +6,7 @@ import torch
 
 
 class Live(torch.utils._python_dispatch.TorchDispatchMode):
-    """Counts the bytes that are alive, allocation by allocation, and remembers the highest number."""
+    """Counts the bytes that are alive, allocation by allocation, and keeps the highest number."""
 
     def __init__(self):
         super().__init__()

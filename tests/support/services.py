@@ -1,4 +1,4 @@
-"""Services for the tests: tiny models, a real server on a free port, and requests down to the byte."""
+"""Services for tests: tiny models, a real server on a free port, and requests down to the byte."""
 
 import http.client
 import json
