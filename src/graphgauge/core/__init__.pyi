@@ -43,6 +43,7 @@ from .intervals import mean_interval as mean_interval
 from .intervals import share_interval as share_interval
 from .intervals import student_quantile as student_quantile
 from .json_types import JsonObject as JsonObject
+from .json_types import JsonValue as JsonValue
 from .memory import budget_bytes as budget_bytes
 from .memory import parse_bytes as parse_bytes
 from .pareto import Bools as Bools

@@ -1,9 +1,13 @@
 """Types of plain data, as JSON files, settings and stored records hold them.
 
 A JSON object has text keys and values of any type: whoever reads a file checks them there, because
-no signature could promise what a file holds. That is why the alias below contains ``Any``.
+no signature could promise what a file holds. That is why the first alias contains ``Any``.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-JsonObject: TypeAlias = dict[str, Any]  #: an object as `json.loads` gives it
+#: an object as `json.loads` gives it
+JsonObject: TypeAlias = dict[str, Any]
+#: what `json.dumps` is given; it refuses values inside that JSON does not know
+JsonValue: TypeAlias = None | bool | int | float | str | Sequence[object] | Mapping[str, object]
