@@ -64,7 +64,10 @@ def metric_bundles():
 
 def turned_curves(curves):
     """The same with targets and cases listed from the last to the first."""
-    names = "start curve flips random candidates kept kept_prob start_prob removed_levels kept_levels insertion".split()
+    names = [
+        *("start", "curve", "flips", "random", "candidates", "kept", "kept_prob", "start_prob"),
+        *("removed_levels", "kept_levels", "insertion"),
+    ]
     return replace(
         curves,
         target=NUMBER - 1 - curves.target.flip(0),
@@ -117,8 +120,8 @@ MADE = {
 }
 
 
-#: the targets of `metric_bundles` that have a value where the top ten edits must not be all, and where
-#: there must be two candidates
+#: the targets of `metric_bundles` that have a value where the top ten edits must not be all, and
+#: where there must be two candidates
 TOP_TEN, TWO = [True, False, False, True, False, False], [True, True, False, True, False, True]
 VALUES = dict.fromkeys(
     ("fidelity_plus", "fidelity_minus", "characterization", "unfaithfulness"), TOP_TEN

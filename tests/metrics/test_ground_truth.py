@@ -53,7 +53,10 @@ def literal_average_precision(score, truth):
 
 
 def literal_jaccard(score, truth):
-    """Every choice of as many things as are true that leaves no higher score out; the mean overlap."""
+    """The mean overlap of the true things with every choice of as many things.
+
+    A choice leaves no higher score out.
+    """
     true = {i for i, is_true in enumerate(truth) if is_true}
     overlaps = []
     for chosen in combinations(range(len(score)), len(true)):
@@ -155,7 +158,7 @@ def test_at_k_constant_scores_reach_exactly_what_chance_reaches():
     assert values == pytest.approx([5 / 20, 8 / 20, 2 * 2 / 13], abs=1e-12)
 
 
-def test_at_k_there_is_no_value_where_all_are_selected_and_k_is_the_number_of_true_ones_if_none_is_given():
+def test_there_is_no_value_at_k_where_all_are_selected_and_k_is_the_number_true_by_default():
     score, truth = tensor([0.9, 0.8, 0.1]), torch.tensor([True, False, True])
     for metric in (PrecisionAtK, RecallAtK, F1AtK):
         assert metric()(Truths([score], [truth])).item() == 0.5  # of the top two one is true

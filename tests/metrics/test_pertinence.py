@@ -1,4 +1,4 @@
-"""Pertinence and its calibrated twins, against their equations in plain Python; and what chance is."""
+"""Pertinence and its calibrated forms against their equations in plain Python, and its chance."""
 
 import pytest
 import torch

@@ -234,7 +234,7 @@ def test_chance_draws_pair_by_pair_and_leaves_its_input_alone():
 
 
 def test_pairs_with_supports_of_their_own_are_permuted_as_those_that_share_one():
-    """A zero more or less decides which way is taken; the draws, and so the values, are the same."""
+    """One more zero changes which code computes the values, but not the draws or the values."""
     first, second = torch.randn(
         2, 3, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64
     )

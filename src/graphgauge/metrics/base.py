@@ -24,7 +24,7 @@ from graphgauge.metrics.bundles import AnyBundle
 
 BundleKind = Literal["curves", "pairs", "scores", "truth"]
 BUNDLE_KINDS: tuple[BundleKind, ...] = get_args(BundleKind)
-#: what of `Curves` a metric reads, so that a prediction that is no number elsewhere does not matter:
+#: what of `Curves` a metric reads; a prediction that is no number elsewhere does not matter.
 #: "flips": the explanation's curve up to its first flip; "comparison": the paper's comparison with
 #: random orders; "orders": the whole curve and its random orders; "all": whatever was measured
 CurveScope = Literal["flips", "comparison", "orders", "all"]
@@ -143,6 +143,11 @@ def mean_over_cases(value: Tensor, target: Tensor, num_targets: int) -> Tensor:
 
 def min_over_cases(value: Tensor, target: Tensor, num_targets: int) -> Tensor:
     """Smallest value of each target's cases, NaN without a case.  (Q, ...), (Q,) -> (T, ...)
+
+    Args:
+        value: One value, or row of values, for each case.
+        target: The number of each case's target, 0..T-1.
+        num_targets: T.
 
     >>> min_over_cases(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([0, 2, 2]), 3)
     tensor([1., nan, 2.], dtype=torch.float64)

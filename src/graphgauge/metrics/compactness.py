@@ -33,6 +33,11 @@ def class_flips(prob: Tensor, label: Tensor, tolerance: float = TOLERANCE) -> Te
 
     (T, K, C), (T,) -> (T, K) bool
 
+    Args:
+        prob: Class probabilities after each of K edits.
+        label: The class to compare with, usually the one first predicted.
+        tolerance: Differences up to this are ties, and a tie is no flip.
+
     >>> class_flips(torch.tensor([[[0.9, 0.1], [0.4, 0.6]]]), torch.tensor([0]))
     tensor([[False,  True]])
     """
@@ -43,7 +48,13 @@ def class_flips(prob: Tensor, label: Tensor, tolerance: float = TOLERANCE) -> Te
 
 
 def value_flips(value: Tensor, first: Tensor, width: float) -> Tensor:
-    """Whether a value moved by more than ``width``, up or down.  (T, K), (T,) -> (T, K) bool"""
+    """Whether a value moved by more than ``width``, up or down.  (T, K), (T,) -> (T, K) bool
+
+    Args:
+        value: Predicted values after each of K edits.
+        first: The value before any edit.
+        width: The largest movement that does not count as a change.
+    """
     return (value - first[:, None]).abs() > width
 
 

@@ -2,7 +2,7 @@
 
 deletion_auc      mean height after 1..K edits, K = min(cap, candidates); low is good
 insertion_auc     all edits are made, then taken back best first: mean height with 1..K taken
-back; high is good
+                  back; high is good
 sparsity          1 - share of scores whose magnitude exceeds 1 % of the largest
 """
 
@@ -14,19 +14,29 @@ from torch import Tensor
 from graphgauge.core import UndefinedScore
 from graphgauge.metrics.base import Metric, mean_over_cases, stack_values
 from graphgauge.metrics.bundles import Curves, Vectors
+from graphgauge.metrics.curve_comparison import mean_height
 from graphgauge.metrics.fidelity import require_part
-from graphgauge.metrics.pertinence import mean_height
 
 _NEGLIGIBLE = 0.01
 
 
 def deletion_auc(curve: Tensor, length: Tensor) -> Tensor:
-    """Mean height of each curve within its length.  (Q, K), (Q,) -> (Q,)"""
+    """Mean height of each curve within its length.  (Q, K), (Q,) -> (Q,)
+
+    Args:
+        curve: Heights after 1..K edits in the explanation's order.
+        length: How many of the K steps count, 1 or more.
+    """
     return mean_height(curve[:, None], length)[:, 0]
 
 
 def insertion_auc(insertion: Tensor, length: Tensor) -> Tensor:
-    """Mean height while all edits are taken back, best first.  (Q, K), (Q,) -> (Q,)"""
+    """Mean height while all edits are taken back, best first.  (Q, K), (Q,) -> (Q,)
+
+    Args:
+        insertion: Heights with all edits made but the first 1..K.
+        length: How many of the K steps count, 1 or more.
+    """
     return mean_height(insertion[:, None], length)[:, 0]
 
 

@@ -49,5 +49,10 @@ def turn_curves(
 
 
 def unsqueeze_like(value: Tensor, curve: Tensor) -> Tensor:
-    """One value per target, with as many axes as the target's curves.  (T,) -> (T, 1, ..., 1)"""
+    """One value per target, with as many axes as the target's curves.  (T,) -> (T, 1, ..., 1)
+
+    Args:
+        value: One value for each target.
+        curve: A tensor with the axes that are wanted; its first one is that of targets.
+    """
     return value.reshape(-1, *[1] * (curve.dim() - 1))

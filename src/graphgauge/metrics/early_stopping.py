@@ -78,6 +78,14 @@ def stop_pairs_early(
     """Find where two lists of series (R, n) stop together, as the paper's Stability does.
 
     Series number r of both lists go on until a reason holds for each after the same trial.
+
+    Args:
+        first: The trials of the first list, n of them in each series, at least ``most``.
+        second: The trials of the second list.
+        least: The smallest number of trials.
+        most: The largest number of trials.
+        tau: The value that "decided" compares the mean with; None leaves this reason out.
+        epsilon: The precision at which "precise" stops.
     """
     reasons = [_reasons_to_stop(values, least, most, tau, epsilon) for values in (first, second)]
     place = (reasons[0].any(0) & reasons[1].any(0)).int().argmax(1)
@@ -117,7 +125,13 @@ def _running_mean_and_error(values: Tensor, count: Tensor) -> tuple[Tensor, Tens
 
 
 def check_trials(values: Tensor, least: int, most: int) -> None:
-    """Raise BadSetting for numbers of trials that are not possible, and for series with gaps."""
+    """Raise BadSetting for numbers of trials that are not possible, and for series with gaps.
+
+    Args:
+        values: Series of n trials.  (R, n)
+        least: The smallest number of trials that may count, 1 or more.
+        most: The largest one, at most n.
+    """
     if not 1 <= least <= most <= values.size(1):
         raise BadSetting(
             f"trials must go from 1 or more to at most the {values.size(1)} that were made, but "

@@ -42,12 +42,22 @@ _SUM_TOLERANCE = 1e-3
 
 
 def fidelity_plus(start: Tensor, removed: Tensor) -> Tensor:
-    """What the output loses when the top edits are made.  (Q,), (Q,) -> (Q,)"""
+    """What the output loses when the top edits are made.  (Q,), (Q,) -> (Q,)
+
+    Args:
+        start: Height before any edit.
+        removed: Height when the top edits are made.
+    """
     return start - removed
 
 
 def fidelity_minus(start: Tensor, kept: Tensor) -> Tensor:
-    """What the output loses when all edits but the top ones are made.  (Q,), (Q,) -> (Q,)"""
+    """What the output loses when all edits but the top ones are made.  (Q,), (Q,) -> (Q,)
+
+    Args:
+        start: Height before any edit.
+        kept: Height when all edits but the top ones are made.
+    """
     return start - kept
 
 
@@ -70,6 +80,12 @@ def characterization(
     Fidelities must be of probabilities. Below 0 a fidelity counts as 0: a class whose probability
     rises when its top edits are made has nothing necessary in them, and one whose probability rises
     when only they are left has lost nothing.
+
+    Args:
+        plus: Fidelity_plus, of probabilities.
+        minus: Fidelity_minus for the same top edits.
+        plus_weight: How much being necessary counts, above 0.
+        minus_weight: How much being sufficient counts, above 0.
 
     >>> characterization(torch.tensor([1.0, 0.5]), torch.tensor([0.0, 0.5]), 0.2, 0.8)
     tensor([1.0000, 0.5000])
@@ -94,6 +110,10 @@ def unfaithfulness(first: Tensor, kept: Tensor) -> Tensor:
     """1 - exp(-KL(first || kept)), with 0 ln 0 = 0.  (Q, C), (Q, C) -> (Q,)
 
     1 where ``kept`` excludes a class that was possible.
+
+    Args:
+        first: Class probabilities before any edit.
+        kept: Class probabilities when all edits but the top ones are made.
 
     >>> first = torch.tensor([[0.5, 0.5], [1.0, 0.0]])
     >>> unfaithfulness(first, torch.tensor([[0.5, 0.5], [0.5, 0.5]]))

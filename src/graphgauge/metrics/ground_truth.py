@@ -5,15 +5,10 @@
     average_precision mean over the true i of (true things with s >= s_i) / (all with s >= s_i)
                       meaningless scores: a little over the share of the true
     jaccard           |A ∩ M| / |A ∪ M|, M the true things, A the |M| highest scores
-    precision_at_k    |A ∩ M| / k, A the k highest scores
-                      meaningless scores: the share of the true
-    recall_at_k       |A ∩ M| / |M|
-                      meaningless scores: k / E
-    f1_at_k           2 |A ∩ M| / (k + |M|), the harmonic mean of the two
-
 The order in which things are listed never decides between equal scores: in auroc a tie counts half,
-in average precision tied things share one threshold (as in scikit-learn), and in jaccard and at k
-the value is the mean over all ways to break the ties at the last place.
+in average precision tied things share one threshold (as in scikit-learn), and in jaccard the value
+is the mean over all ways to break the ties at the last place. Metrics that count the k highest
+scores are in `graphgauge.metrics.ground_truth_at_k`.
 
 Scores and truth are vectors of one length; the truth is boolean, and the scores are finite.
 """
@@ -24,7 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphgauge.core import BadExplanation, BadSetting, UndefinedScore, mean_ranks
+from graphgauge.core import BadExplanation, UndefinedScore, mean_ranks
 from graphgauge.metrics.base import Metric, stack_values
 from graphgauge.metrics.bundles import Truths
 
@@ -32,13 +27,17 @@ from graphgauge.metrics.bundles import Truths
 def auroc(score: Tensor, is_true: Tensor) -> Tensor:
     """Chance that a true thing outranks another one; ties count half.  (E,), (E,) bool -> ()
 
+    Args:
+        score: Finite scores of E things.
+        is_true: Which of them truly matter.
+
     Raises:
         UndefinedScore: All things are true, or none, or a score is not finite.
 
     >>> auroc(torch.tensor([0.9, 0.1, 0.4]), torch.tensor([True, False, False])).item()
     1.0
     """
-    _check_scores_and_truth(score, is_true, "auroc")
+    check_scores_and_truth(score, is_true, "auroc")
     num_true, num_others = is_true.sum(), (~is_true).sum()
     if not _has_both_kinds(is_true):
         raise UndefinedScore(
@@ -53,11 +52,15 @@ def auroc(score: Tensor, is_true: Tensor) -> Tensor:
 def average_precision(score: Tensor, is_true: Tensor) -> Tensor:
     """Area under precision over recall, step by step.  (E,), (E,) bool -> ()
 
+    Args:
+        score: Finite scores of E things.
+        is_true: Which of them truly matter.
+
     >>> average_precision(torch.tensor([0.9, 0.1, 0.4]), torch.tensor([True, True, False])).item()
     0.8333333333333333
     """
-    _check_scores_and_truth(score, is_true, "average_precision")
-    _check_any_true(is_true, "average_precision")
+    check_scores_and_truth(score, is_true, "average_precision")
+    check_any_true(is_true, "average_precision")
     _, group, size = score.unique(return_inverse=True, return_counts=True)
     num_true = torch.zeros(len(size), dtype=torch.float64, device=score.device)
     num_true = num_true.index_add(0, group, is_true.double())
@@ -77,11 +80,15 @@ def jaccard(score: Tensor, is_true: Tensor) -> Tensor:
     things of which t are true, the hits are h0 + H with H hypergeometric, P(H = x) = C(t, x) C(m -
     t, r - x) / C(m, r), and the overlap is h / (2M - h).
 
+    Args:
+        score: Finite scores of E things.
+        is_true: Which of them truly matter.
+
     >>> jaccard(torch.tensor([0.9, 0.8, 0.1]), torch.tensor([True, False, True])).item()
     0.3333333333333333
     """
-    _check_scores_and_truth(score, is_true, "jaccard")
-    _check_any_true(is_true, "jaccard")
+    check_scores_and_truth(score, is_true, "jaccard")
+    check_any_true(is_true, "jaccard")
     num_true = int(is_true.sum())
     last = score.sort(descending=True).values[num_true - 1]
     above, tied = score > last, score == last
@@ -89,60 +96,6 @@ def jaccard(score: Tensor, is_true: Tensor) -> Tensor:
     chance = _hypergeometric_probabilities(int(tied.sum()), int((tied & is_true).sum()), num_left)
     hits = num_sure + torch.arange(num_left + 1, dtype=torch.float64)
     return (chance * hits / (2 * num_true - hits)).sum().to(score.device)
-
-
-def precision_at_k(score: Tensor, is_true: Tensor, k: int) -> Tensor:
-    """Share of the k highest scores that are true, averaged over the ways to break ties.
-
-    (E,), (E,) bool -> ()
-
-    >>> is_true = torch.tensor([True, True, False, False])
-    >>> precision_at_k(torch.tensor([0.9, 0.5, 0.5, 0.1]), is_true, k=2).item()
-    0.75
-    """
-    return _expected_hits(score, is_true, k, "precision_at_k") / k
-
-
-def recall_at_k(score: Tensor, is_true: Tensor, k: int) -> Tensor:
-    """Share of the true things among the k highest scores, averaged over the ways to break ties.
-
-    (E,), (E,) bool -> ()
-
-    >>> is_true = torch.tensor([True, True, False, False])
-    >>> recall_at_k(torch.tensor([0.9, 0.5, 0.5, 0.1]), is_true, k=1).item()
-    0.5
-    """
-    return _expected_hits(score, is_true, k, "recall_at_k") / is_true.sum()
-
-
-def f1_at_k(score: Tensor, is_true: Tensor, k: int) -> Tensor:
-    """Harmonic mean of precision and recall at k, averaged over the ways to break ties.
-
-    (E,), (E,) bool -> ()
-
-    >>> is_true = torch.tensor([True, False, True, False])
-    >>> f1_at_k(torch.tensor([0.9, 0.5, 0.4, 0.1]), is_true, k=2).item()
-    0.5
-    """
-    return 2 * _expected_hits(score, is_true, k, "f1_at_k") / (k + is_true.sum())
-
-
-def _expected_hits(score: Tensor, is_true: Tensor, k: int, metric: str) -> Tensor:
-    """Expected number of true things among the k highest scores.  ()
-
-    Of those tied at the last place, each is taken with the same probability.
-    """
-    _check_scores_and_truth(score, is_true, metric)
-    _check_any_true(is_true, metric)
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(score):
-        raise BadSetting(
-            f"{metric} needs a whole number k from 1 to the number of scores, {len(score)}, but k "
-            f"is {k!r}."
-        )
-    last = score.sort(descending=True).values[k - 1]
-    above, tied = score > last, score == last
-    chance_of_tied = (k - above.sum()).double() / tied.sum()
-    return (above & is_true).sum() + chance_of_tied * (tied & is_true).sum()
 
 
 def _hypergeometric_probabilities(size: int, num_true: int, num_drawn: int) -> Tensor:
@@ -160,7 +113,14 @@ def _log_choose(size: int, count: Tensor) -> Tensor:
     return torch.where(count <= size, ways, -torch.inf)
 
 
-def _check_scores_and_truth(score: Tensor, is_true: Tensor, metric: str) -> None:
+def check_scores_and_truth(score: Tensor, is_true: Tensor, metric: str) -> None:
+    """Raise BadExplanation or UndefinedScore for scores and truths that cannot be compared.
+
+    Args:
+        score: What should be finite scores.  (E,)
+        is_true: What should say which of them truly matter.  (E,) bool
+        metric: Name of the metric, for the message.
+    """
     for name, value in (("score", score), ("is_true", is_true)):
         if not isinstance(value, Tensor):
             raise BadExplanation(
@@ -189,12 +149,19 @@ def _has_both_kinds(is_true: Tensor) -> bool:
     return bool(is_true.any() and not is_true.all())
 
 
-def _has_any_true(is_true: Tensor) -> bool:
+def has_any_true(is_true: Tensor) -> bool:
+    """Whether anything truly matters.  (E,) bool"""
     return bool(is_true.any())
 
 
-def _check_any_true(is_true: Tensor, metric: str) -> None:
-    if not _has_any_true(is_true):
+def check_any_true(is_true: Tensor, metric: str) -> None:
+    """Raise UndefinedScore where nothing is true.
+
+    Args:
+        is_true: Which things truly matter.  (E,) bool
+        metric: Name of the metric, for the message.
+    """
+    if not has_any_true(is_true):
         raise UndefinedScore(
             f"{metric} looks for true entries, but none of the {len(is_true)} is true. Leave this "
             "target out."
@@ -204,12 +171,18 @@ def _check_any_true(is_true: Tensor, metric: str) -> None:
 # --- metrics --------------------------------------------------------------------------------------
 
 
-def _values_where_defined(
+def values_where_defined(
     compute: Callable[[Tensor, Tensor], Tensor],
     is_defined: Callable[[Tensor], bool],
     truths: Truths,
 ) -> Tensor:
-    """The value of each target, NaN where it has none.  (T,)"""
+    """The value of each target, NaN where it has none.  (T,)
+
+    Args:
+        compute: Gives the value for scores and truth of one target.
+        is_defined: Whether there is a value, for the truth of one target.
+        truths: Scores and truth of T targets.
+    """
     without = torch.tensor(torch.nan)
     return stack_values(
         [
@@ -234,7 +207,7 @@ class Auroc(Metric[Truths]):
 
     def __call__(self, bundle: Truths) -> Tensor:
         """(T,)"""
-        return _values_where_defined(auroc, _has_both_kinds, bundle)
+        return values_where_defined(auroc, _has_both_kinds, bundle)
 
 
 @dataclass(frozen=True)
@@ -252,7 +225,7 @@ class AveragePrecision(Metric[Truths]):
 
     def __call__(self, bundle: Truths) -> Tensor:
         """(T,)"""
-        return _values_where_defined(average_precision, _has_any_true, bundle)
+        return values_where_defined(average_precision, has_any_true, bundle)
 
 
 @dataclass(frozen=True)
@@ -267,76 +240,4 @@ class Jaccard(Metric[Truths]):
 
     def __call__(self, bundle: Truths) -> Tensor:
         """(T,)"""
-        return _values_where_defined(jaccard, _has_any_true, bundle)
-
-
-@dataclass(frozen=True)
-class _MetricAtK(Metric[Truths]):
-    """What precision, recall and F1 at k have in common.
-
-    ``k`` is the number of top scores; None means as many as there are true things. There is no
-    value where none are true, and none where k is the number of scores or more: every ranking
-    selects all of them.
-    """
-
-    bounds = (0.0, 1.0)
-    higher_is_better = True
-    chance = None
-    needs = "truth"
-    k: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.k is not None and (
-            isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1
-        ):
-            raise BadSetting(
-                "k must be a whole number, 1 or more, or None for as many as are true, but is "
-                f"{self.k!r}."
-            )
-
-    def _over_targets(
-        self, compute: Callable[[Tensor, Tensor, int], Tensor], truths: Truths
-    ) -> Tensor:
-        """(T,)"""
-
-        def k_of(is_true: Tensor) -> int:
-            return int(is_true.sum()) if self.k is None else self.k
-
-        return _values_where_defined(
-            lambda score, is_true: compute(score, is_true, k_of(is_true)),
-            lambda is_true: _has_any_true(is_true) and k_of(is_true) < len(is_true),
-            truths,
-        )
-
-
-@dataclass(frozen=True)
-class PrecisionAtK(_MetricAtK):
-    """Share of the k highest scores that are true."""
-
-    name = "precision_at_k"
-
-    def __call__(self, bundle: Truths) -> Tensor:
-        """(T,)"""
-        return self._over_targets(precision_at_k, bundle)
-
-
-@dataclass(frozen=True)
-class RecallAtK(_MetricAtK):
-    """Share of the true things among the k highest scores."""
-
-    name = "recall_at_k"
-
-    def __call__(self, bundle: Truths) -> Tensor:
-        """(T,)"""
-        return self._over_targets(recall_at_k, bundle)
-
-
-@dataclass(frozen=True)
-class F1AtK(_MetricAtK):
-    """Harmonic mean of precision and recall at k."""
-
-    name = "f1_at_k"
-
-    def __call__(self, bundle: Truths) -> Tensor:
-        """(T,)"""
-        return self._over_targets(f1_at_k, bundle)
+        return values_where_defined(jaccard, has_any_true, bundle)

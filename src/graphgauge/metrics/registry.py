@@ -18,8 +18,10 @@ from graphgauge.metrics.fidelity import (
 from graphgauge.metrics.ground_truth import (
     Auroc,
     AveragePrecision,
-    F1AtK,
     Jaccard,
+)
+from graphgauge.metrics.ground_truth_at_k import (
+    F1AtK,
     PrecisionAtK,
     RecallAtK,
 )

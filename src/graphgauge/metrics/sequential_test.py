@@ -57,7 +57,13 @@ def betting_test(
 
 
 def log_wealth(values: Tensor, tau: float = 0.5, alpha: float = 0.05) -> tuple[Tensor, Tensor]:
-    """Logarithms of W+ and W- after each trial.  (R, n) -> (R, n), (R, n)"""
+    """Logarithms of W+ and W- after each trial.  (R, n) -> (R, n), (R, n)
+
+    Args:
+        values: The trials, numbers from 0 to 1, n of them in each series.
+        tau: The value that the mean is compared with.
+        alpha: The stakes are those for a decision at this level.
+    """
     values = values.double()
     count = torch.arange(1, values.size(1) + 1, device=values.device)
     variance = _variance_before(values)

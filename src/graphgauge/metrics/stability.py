@@ -33,6 +33,10 @@ NO_VALUE = torch.tensor(torch.nan, dtype=torch.float64)
 def edge_stability(first: Tensor, second: Tensor) -> Tensor:
     """Similarity of edge scores (the paper's StabilityPairEdge).  (R, E_rel), (R, E_rel) -> (R,)
 
+    Args:
+        first: Scores of the relevant edges, in R explanations.
+        second: Those of the explanations to compare with.
+
     >>> edge_stability(torch.tensor([[1.0, 0.0]]), torch.tensor([[2.0, 0.0]]))
     tensor([1.])
     """
@@ -63,6 +67,7 @@ def score_blocks(is_target: Tensor) -> list[Tensor]:
 
 
 def checked_score_blocks(score: Tensor, is_target: Tensor) -> list[Tensor]:
+    """The blocks of `score_blocks`; raises UndefinedScore where there is nothing to compare."""
     blocks = score_blocks(is_target)
     if not blocks or score.size(-1) == 0:
         raise UndefinedScore("feature stability compares scores of features, but there are none.")
@@ -70,6 +75,7 @@ def checked_score_blocks(score: Tensor, is_target: Tensor) -> list[Tensor]:
 
 
 def check_has_edges(score: Tensor) -> None:
+    """Raise UndefinedScore for scores of no edge.  (R, E)"""
     if score.size(-1) == 0:
         raise UndefinedScore(
             "edge stability compares scores of edges, but there is no edge: record the target as "
@@ -128,6 +134,13 @@ def jackknife_over_pairs(similarity: Tensor) -> JackknifeEstimate:
 
 
 def check_side_given(first: Sequence[Tensor], pairs: Pairs, side: str) -> None:
+    """Raise UndefinedScore where the pairs hold scores, but none of this side.
+
+    Args:
+        first: What the pairs hold of this side.
+        pairs: The pairs.
+        side: "edge" or "feature", for the message.
+    """
     if pairs.present_parts and not len(first):
         raise UndefinedScore(
             f"{side} stability was asked for, but the pairs hold no {side} scores: the explainer "

@@ -43,6 +43,12 @@ def edge_stability_by_chance(
 
     (R, E), (R, E) -> (R * number,)
 
+    Args:
+        first: Scores of R explanations.
+        second: Those of the explanations to compare with; these are permuted.
+        generator: The source of the permutations, on the CPU.
+        number: Permutations of each pair.
+
     >>> scores = torch.tensor([[1.0, 1.0]])
     >>> edge_stability_by_chance(scores, 2 * scores, torch.Generator())
     tensor([1.])
@@ -59,6 +65,13 @@ def feature_stability_by_chance(
     The target's block of all pairs is permuted first, then the other nodes' block.
 
     (R, n, F), (R, n, F), (n,) -> (R * number,)
+
+    Args:
+        first: Scores of R explanations.
+        second: Those of the explanations to compare with; these are permuted.
+        is_target: Which nodes are the target's own.
+        generator: The source of the permutations, on the CPU.
+        number: Permutations of each pair.
     """
     distances = [
         _distance_by_chance(
@@ -124,7 +137,12 @@ def _permute_rows(rows: Tensor, generator: torch.Generator, number: int) -> Tens
 
 
 def has_permutable_entries(first: Tensor, second: Tensor) -> Tensor:
-    """Whether the joint support of a pair has two entries or more.  (R, n), (R, n) -> () bool"""
+    """Whether the joint support of a pair has two entries or more.  (R, n), (R, n) -> () bool
+
+    Args:
+        first: Scores of R explanations.
+        second: Those of the explanations to compare with.
+    """
     return (((first != 0) | (second != 0)).sum(1) > 1).any()
 
 
@@ -133,6 +151,10 @@ def correct_for_chance(mean: Tensor, chance: Tensor) -> Tensor:
 
     NaN where chance is 1 (nothing can vary), or within 1e-6 of it: vectors of equal scores, scaled
     to unit length in single precision, differ by rounding, and rounding is not chance.
+
+    Args:
+        mean: Mean similarity of the pairs.
+        chance: Mean similarity after permutations.
 
     >>> correct_for_chance(torch.tensor([0.75, 1.0]), torch.tensor([0.5, 1.0]))
     tensor([0.5000,    nan])
@@ -146,7 +168,13 @@ def edge_stability_corrected(
 ) -> Tensor:
     """Mean similarity of R pairs with chance at 0.  (R, E), (R, E) -> ()
 
-    NaN where nothing can be permuted. ``permutations`` is their number over all pairs.
+    NaN where nothing can be permuted.
+
+    Args:
+        first: Scores of R explanations.
+        second: Those of the explanations to compare with; these are permuted.
+        generator: The source of the permutations, on the CPU.
+        permutations: Their number over all pairs.
     """
     pair = _pair_of_permutation(permutations, len(first)).to(first.device)
     chance = edge_stability_by_chance(first[pair], second[pair], generator).double().mean()
@@ -163,7 +191,14 @@ def feature_stability_corrected(
 ) -> Tensor:
     """Mean similarity of R pairs with chance at 0.  (R, n, F), (R, n, F), (n,) -> ()
 
-    NaN where nothing can be permuted. ``permutations`` is their number over all pairs.
+    NaN where nothing can be permuted.
+
+    Args:
+        first: Scores of R explanations.
+        second: Those of the explanations to compare with; these are permuted.
+        is_target: Which nodes are the target's own.
+        generator: The source of the permutations, on the CPU.
+        permutations: Their number over all pairs.
     """
     pair = _pair_of_permutation(permutations, len(first)).to(first.device)
     chance = feature_stability_by_chance(first[pair], second[pair], is_target, generator)

@@ -36,7 +36,12 @@ def effective_top(settings: MetricSettings) -> int | float:
 
 
 def selects_all(top: int | float, candidates: Tensor) -> Tensor:
-    """Whether all candidates are top edits, as for every explanation.  (Q,) -> (Q,) bool"""
+    """Whether all candidates are top edits, as for every explanation.  (Q,) -> (Q,) bool
+
+    Args:
+        top: A number of edits, or a share of the candidates between 0 and 1.
+        candidates: How many edits are possible.
+    """
     return top_counts(top, candidates) >= candidates
 
 
