@@ -226,7 +226,7 @@ def floor(model: gg.BaseModel, targets: list[int]) -> None:
     chosen = {name: EXPLAINERS[name] for name in ("saliency", "input_x_gradient", "lrp")}
     evaluator = gg.Evaluator(model, stability="none", timed=0)
     took = min(seconds(lambda: evaluator.compare(chosen, targets))[0] for _ in range(3))
-    Executor.outputs = counted  # type: ignore[method-assign]
+    Executor.outputs = counted  # type: ignore[method-assign, assignment]
     try:
         evaluator.compare(chosen, targets)
     finally:

@@ -99,9 +99,9 @@ def missing_in(name, found):
     return gaps
 
 
-@pytest.mark.parametrize(("name", "found"), list(public_objects()), ids=lambda one: str(one)[:40])
-def test_a_public_docstring_explains_parameters_and_has_an_example(name, found):
-    assert missing_in(name, found) == []
+@pytest.mark.parametrize("name", [name for name, _ in public_objects()])
+def test_a_public_docstring_explains_parameters_and_has_an_example(name):
+    assert missing_in(name, getattr(graphgauge, name)) == []
 
 
 @pytest.mark.parametrize("room", ROOMS)

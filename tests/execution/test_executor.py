@@ -16,8 +16,9 @@ from torch_geometric.nn import GATConv, GCNConv
 
 import graphgauge as gg
 from graphgauge.core.errors import BadSetting, OutOfMemory
-from graphgauge.execution.executor import ALONE, Executor
+from graphgauge.execution.executor import Executor
 from graphgauge.execution.memory_cost import AllocationCounter, is_out_of_memory
+from graphgauge.execution.network_pass import ALONE
 
 
 @pytest.fixture
@@ -219,7 +220,7 @@ def test_counting_allocations_counts_new_storage_only():
 
 def test_copies_that_cannot_share_a_call_run_alone(model, batch):
     sizes = []
-    engine = Executor(model.call, None, ALONE)
+    engine = Executor(model.call, ALONE)
     with model.session():
         engine.map(lambda union: (sizes.append(len(union)), engine.outputs(union))[1], batch)
     assert sizes == [1] * len(batch)

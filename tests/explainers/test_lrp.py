@@ -338,13 +338,13 @@ class BooksKept(gg.LRP):
 
     kept: list = []
 
-    def differentiate(self, output, leaves, rules):
+    def _differentiate(self, output, leaves, rules):
         shares = torch.autograd.grad(
             output.sum(), list(rules.ones.values()), retain_graph=True, materialize_grads=True
         )
         if len(output) == 1:
             self.kept[-1].append(float(sum(share.sum() for share in shares)))
-        return super().differentiate(output, leaves, rules)
+        return super()._differentiate(output, leaves, rules)
 
 
 def test_networks_that_end_in_probabilities_are_explained_in_front_of_them():

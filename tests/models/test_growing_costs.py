@@ -101,7 +101,9 @@ def test_networks_that_do_not_grow_are_planned_as_if_only_one_copy_had_been_coun
         )
 
     found = planned(fresh())
-    monkeypatch.setattr(Executor, "joint_cost", lambda self, work, copies, cost, each, budget: cost)
+    monkeypatch.setattr(
+        Executor, "_joint_cost", lambda self, work, copies, cost, each, budget: cost
+    )
     assert found == planned(fresh())
     assert max(found) > 8
 

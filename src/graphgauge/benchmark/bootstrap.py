@@ -14,7 +14,6 @@ have values count: an explainer must not win because it has no values where the 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,8 +35,8 @@ class PairedDifference:
     """Mean of the first explainer minus the mean of the second, with a 95 % interval.
 
     ``low`` and ``high`` are NaN where a configuration has a single target. ``wins`` is the share of
-    the draws in which the first is better; a tie counts half. ``targets`` and ``split_configurations``
-    are what both have in common.
+    the draws in which the first is better; a tie counts half. ``targets`` and ``configurations``
+    count those for which both explainers have values.
     """
 
     metric: str
@@ -203,5 +202,5 @@ def _share_best(drawn: Floats, is_higher_better: bool) -> Floats:
     """
     good = drawn if is_higher_better else -drawn
     is_best = good >= good.max(1, keepdims=True) - SAME_MEAN
-    shares: Any = (is_best / is_best.sum(1, keepdims=True)).mean(0)
+    shares: Floats = (is_best / is_best.sum(1, keepdims=True)).mean(0)
     return shares

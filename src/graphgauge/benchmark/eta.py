@@ -23,7 +23,7 @@ class TimeEstimate:
         """Add explanations that are to be made."""
         self.left[group] += size
 
-    def saw(self, group: _TaskModel, size: int, seconds: float) -> None:
+    def record(self, group: _TaskModel, size: int, seconds: float) -> None:
         """Record how long some explanations took."""
         self.seconds[group] += seconds
         self.size[group] += size
@@ -31,7 +31,7 @@ class TimeEstimate:
     def finish(self, group: _TaskModel, size: int, seconds: float) -> None:
         """Record that planned explanations were made."""
         self.left[group] -= size
-        self.saw(group, size, seconds)
+        self.record(group, size, seconds)
 
     def seconds_left(self, workers: int) -> float | None:
         """Seconds until the end with so many workers; None if nothing was measured yet."""

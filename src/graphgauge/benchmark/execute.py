@@ -5,7 +5,6 @@ import platform
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -21,7 +20,7 @@ from graphgauge.benchmark.run_store import (
 )
 from graphgauge.benchmark.runner import ProgressCallback, Runner
 from graphgauge.benchmark.worker import machine_record, measure_shard
-from graphgauge.core import BadFile, package_versions
+from graphgauge.core import BadFile, JsonObject, package_versions
 from graphgauge.store import Store
 
 
@@ -80,7 +79,7 @@ def execute_plan(
 
 def _record_session(store: Store, call: RunOptions, engine: Engine, done: int) -> None:
     """Record the engine, the machine and the versions of this call."""
-    body: dict[str, Any] = {
+    body: JsonObject = {
         "engine": engine.name,
         "places": engine.places,
         "done": done,
@@ -97,7 +96,12 @@ def _record_session(store: Store, call: RunOptions, engine: Engine, done: int) -
 
 
 def write_experiment_copy(plan: RunPlan, folder: Path) -> None:
-    """Write the experiment as a file that can be executed again."""
+    """Write the experiment as a file that can be executed again.
+
+    Args:
+        plan: The plan of the experiment.
+        folder: Folder of the run; it must exist. An earlier copy in it is replaced.
+    """
     content = plan.experiment.model_dump(mode="json", exclude_defaults=True)
     part = folder / f"{EXPERIMENT_FILE}.part"
     try:

@@ -17,9 +17,9 @@ form (`settings: {stability: pairs}` or `binomial`) therefore only ever concerns
 draw random numbers, and one setting is enough.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -34,7 +34,7 @@ from pydantic import (
 from pydantic import BaseModel as Model
 from pydantic_core import InitErrorDetails
 
-from graphgauge.core import GraphgaugeError, lookup
+from graphgauge.core import GraphgaugeError, JsonObject, lookup
 from graphgauge.datasets import CONV_NAMES, PAPER_SCORES, TASK_LEVELS
 from graphgauge.evaluation import (
     PRESETS,
@@ -44,15 +44,15 @@ from graphgauge.evaluation import (
 )
 from graphgauge.evaluation import unique_labels as labels_by_name
 from graphgauge.explainers import BaseExplainer, explainer_sources, find_explainer
-from graphgauge.metrics import METRICS, Metric
+from graphgauge.metrics import METRICS, AnyMetric
 
 _MAX_SEED = 2**63 - 1
 _T = TypeVar("_T")
 
 
 def as_value_error(make: Callable[[], _T]) -> _T:
-    """Return the result of ``make``; errors of this library become ValueErrors, which pydantic
-    collects.
+    """Return the result of ``make``. Errors of this library and TypeErrors are raised as
+    ValueErrors, which pydantic collects.
     """
     try:
         return make()
@@ -63,6 +63,10 @@ def as_value_error(make: Callable[[], _T]) -> _T:
 def name_validator(names: Iterable[str], kind: str) -> AfterValidator:
     """A validator that refuses a name which is not among ``names``; upper and lower case do not
     matter.
+
+    Args:
+        names: The accepted names, as they are spelt in results.
+        kind: What the names are called in the error message, such as "data set".
     """
     known = {name.lower(): name for name in names}
 
@@ -79,13 +83,15 @@ def name_validator(names: Iterable[str], kind: str) -> AfterValidator:
 
 
 def _validate_list(
-    values: Any, items: ValidatorFunctionWrapHandler, check: Callable[[list[Any]], Any]
-) -> Any:
+    values: Sequence[object],
+    items: ValidatorFunctionWrapHandler,
+    check: Callable[[list[_T]], object],
+) -> list[_T]:
     """Check the items of a list one by one, then all together; if some are wrong, the others are
     still checked together.
     """
     try:
-        checked = items(values)
+        checked: list[_T] = items(values)
     except ValidationError as error:
         wrong = {item["loc"][0] for item in error.errors() if item["loc"]}
         right = [value for k, value in enumerate(values) if k not in wrong] if wrong else []
@@ -94,7 +100,7 @@ def _validate_list(
     return checked
 
 
-def _append_error(error: ValidationError, check: Callable[[], Any]) -> ValidationError:
+def _append_error(error: ValidationError, check: Callable[[], object]) -> ValidationError:
     """The errors of a validation, and the error that a check raises."""
     try:
         check()
@@ -132,12 +138,12 @@ class ExplainerChoice(StrictModel):
     """An explainer by name, with parameters, and the label that results show."""
 
     name: str
-    parameters: dict[str, Any] = {}
+    parameters: JsonObject = {}
     label: str | None = None
 
     @field_validator("parameters")
     @classmethod
-    def check_parameters(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def _check_parameters(cls, parameters: JsonObject, info: ValidationInfo) -> JsonObject:
         """Create the explainer once, to check its parameters."""
         if "name" in info.data:
             as_value_error(lambda: find_explainer(info.data["name"], **parameters))
@@ -145,7 +151,7 @@ class ExplainerChoice(StrictModel):
 
     @field_validator("name")
     @classmethod
-    def check_name(cls, name: str) -> str:
+    def _check_name(cls, name: str) -> str:
         """Check that an explainer has this name."""
         as_value_error(lambda: lookup(explainer_sources(), name, "explainer"))
         return name
@@ -167,17 +173,17 @@ class MetricChoice(StrictModel):
     """A metric in addition to those that are always measured."""
 
     name: Annotated[str, name_validator(_OPTIONAL_METRICS, "metric that can be added")]
-    parameters: dict[str, Any] = {}
+    parameters: JsonObject = {}
 
     @field_validator("parameters")
     @classmethod
-    def check_parameters(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def _check_parameters(cls, parameters: JsonObject, info: ValidationInfo) -> JsonObject:
         """Create the metric once, to check its parameters."""
         if "name" in info.data:
             as_value_error(lambda: METRICS[info.data["name"]](**parameters))
         return parameters
 
-    def build(self) -> Metric[Any]:
+    def build(self) -> AnyMetric:
         """Create the metric."""
         return METRICS[self.name](**self.parameters)
 
@@ -189,7 +195,7 @@ class TargetChoice(StrictModel):
     seed: int = Field(0, ge=0, le=_MAX_SEED)
 
 
-def _parse_task(value: Any) -> Any:
+def _parse_task(value: object) -> object:
     """Data set and level of a name such as ``cora-node``."""
     if not isinstance(value, str):
         return value
@@ -198,7 +204,7 @@ def _parse_task(value: Any) -> Any:
     return {"data": data, "level": level}
 
 
-def parse_named_choice(value: Any) -> Any:
+def parse_named_choice(value: object) -> object:
     """A choice without parameters, if only a name is given."""
     if isinstance(value, str):
         return {"name": value, "parameters": {}}
@@ -212,19 +218,21 @@ class MeasurementConfig(StrictModel):
         min_length=1
     )
     preset: Annotated[str, name_validator(PRESETS, "preset")] = "paper"
-    settings: dict[str, Any] = Field(default={}, validate_default=True)
+    settings: JsonObject = Field(default={}, validate_default=True)
     metrics: list[Annotated[MetricChoice, BeforeValidator(parse_named_choice)]] = Field(default=[])
     seed: int = Field(0, ge=0, le=_MAX_SEED)
 
     @field_validator("explainers", mode="wrap")
     @classmethod
-    def check_explainers(cls, explainers: Any, items: ValidatorFunctionWrapHandler) -> Any:
+    def _check_explainers(
+        cls, explainers: Sequence[object], items: ValidatorFunctionWrapHandler
+    ) -> list[ExplainerChoice]:
         """Check that each explainer has its own label."""
         return _validate_list(explainers, items, label_explainers)
 
     @field_validator("settings")
     @classmethod
-    def check_settings(cls, settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def _check_settings(cls, settings: JsonObject, info: ValidationInfo) -> JsonObject:
         """Check names and values of the settings; all mistakes are reported."""
         return _validate_settings(settings, info.data.get("preset", "paper"))
 
@@ -247,17 +255,23 @@ class Experiment(MeasurementConfig):
 
     @field_validator("models", mode="wrap")
     @classmethod
-    def check_models(cls, models: Any, items: ValidatorFunctionWrapHandler) -> Any:
+    def _check_models(
+        cls, models: Sequence[object], items: ValidatorFunctionWrapHandler
+    ) -> list[str]:
         """Check that each network is listed once."""
         return _validate_list(models, items, partial(_check_no_repeats, kind="network"))
 
     @field_validator("tasks", mode="wrap")
     @classmethod
-    def check_tasks(cls, tasks: Any, items: ValidatorFunctionWrapHandler) -> Any:
+    def _check_tasks(
+        cls, tasks: Sequence[object], items: ValidatorFunctionWrapHandler
+    ) -> list[TaskChoice]:
         """Check that each task is listed once."""
-        return _validate_list(
-            tasks, items, lambda own: _check_no_repeats([task.name for task in own], "task")
-        )
+
+        def check(choices: list[TaskChoice]) -> object:
+            return _check_no_repeats([task.name for task in choices], "task")
+
+        return _validate_list(tasks, items, check)
 
     @property
     def labels(self) -> list[str]:
@@ -265,7 +279,7 @@ class Experiment(MeasurementConfig):
         return label_explainers(self.explainers)
 
 
-def _validate_settings(settings: dict[str, Any], preset: str) -> dict[str, Any]:
+def _validate_settings(settings: JsonObject, preset: str) -> JsonObject:
     """Return the settings, or raise one ValueError with all mistakes."""
     known = dict.fromkeys(Settings.__dataclass_fields__)
     right = {name: value for name, value in settings.items() if name in known}
@@ -287,8 +301,8 @@ def label_explainers(explainers: list[ExplainerChoice]) -> list[str]:
     if repeated is not None:
         example = f"{{name: {explainers[repeated].name}, label: another}}"
         raise ValueError(
-            f"{labels[repeated]} is listed twice: give different parameters, or a label of its own, "
-            f"as in {example}"
+            f"{labels[repeated]} is listed twice: give different parameters, or a label of its "
+            f"own, as in {example}"
         )
     return labels
 
@@ -301,7 +315,7 @@ def _check_no_repeats(names: list[str], kind: str) -> list[str]:
     return names
 
 
-def _error_message(check: Callable[[], Any]) -> str:
+def _error_message(check: Callable[[], object]) -> str:
     """The message of the error that a check raises; '' if there is none."""
     try:
         check()

@@ -7,7 +7,6 @@ Shipped experiments are read by name (`paper`), others by path (`my.yaml`).
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from graphgauge.benchmark.experiment import (
     Experiment,
@@ -16,7 +15,7 @@ from graphgauge.benchmark.experiment import (
     TargetChoice,
     TaskChoice,
 )
-from graphgauge.core import KnownKeys, UnknownName, read_config_file, validate_config
+from graphgauge.core import JsonObject, KnownKeys, UnknownName, read_config_file, validate_config
 
 _EXPERIMENTS_FOLDER = Path(__file__).parent / "experiments"
 _KEYS_BY_SECTION: KnownKeys = {
@@ -33,7 +32,7 @@ def shipped_experiments() -> dict[str, Path]:
     return {path.stem: path for path in sorted(_EXPERIMENTS_FOLDER.glob("*.yaml"))}
 
 
-def read_experiment(name: str | Path, changes: Mapping[str, Any] | None = None) -> Experiment:
+def read_experiment(name: str | Path, changes: Mapping[str, object] | None = None) -> Experiment:
     """Read a shipped experiment by name, or one from a file.
 
     Args:
@@ -62,9 +61,9 @@ def _find_experiment_path(name: str) -> Path:
     )
 
 
-def _apply_changes(tree: dict[str, Any], changes: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def _apply_changes(tree: JsonObject, changes: Mapping[str, object], path: Path) -> JsonObject:
     """The content with some values replaced; its name is that of the file unless it has one."""
-    content: dict[str, Any] = {"name": path.stem, **tree}
+    content: JsonObject = {"name": path.stem, **tree}
     for path_of_value, value in changes.items():
         first, _, rest = path_of_value.partition(".")
         if rest:

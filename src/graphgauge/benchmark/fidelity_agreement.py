@@ -21,7 +21,6 @@ number drawn from group g,
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,7 +34,7 @@ from graphgauge.benchmark.resampling import (
     resampled_means,
 )
 from graphgauge.benchmark.tidy_table import CONFIGURATION_COLUMNS, Study, as_study
-from graphgauge.core import UndefinedScore
+from graphgauge.core import JsonObject, UndefinedScore
 from graphgauge.evaluation import Results, higher_is_better
 
 _FIDELITY_METRICS = ("fidelity_plus", "fidelity_minus", "characterization", "unfaithfulness")
@@ -127,9 +126,17 @@ def _correlate_over_targets(
 
 
 def _correlate_side(
-    side_values: pd.DataFrame, place: Any, forms: Any, task: str, model: str, draws: int, seed: int
+    side_values: pd.DataFrame,
+    place: tuple[str, str, str],
+    forms: tuple[Sequence[str], Sequence[str]],
+    task: str,
+    model: str,
+    draws: int,
+    seed: int,
 ) -> Iterator[_RankCorrelation]:
-    """The correlations of one side."""
+    """The correlations of one side, of one kind, explainer and side (``place``) and for each pair
+    of a fidelity metric with one of ours (``forms``).
+    """
     kind, explainer, side = place
     if len(side_values) < _LEAST_POINTS:
         return
@@ -250,7 +257,7 @@ def _summarise_correlations(parts: list[_RankCorrelation]) -> pd.DataFrame:
     return table.sort_values(order, kind="stable", key=_order_of_appearance).reset_index(drop=True)
 
 
-def _summary_row(name: tuple[str, ...], parts: list[_RankCorrelation]) -> dict[str, Any]:
+def _summary_row(name: tuple[str, ...], parts: list[_RankCorrelation]) -> JsonObject:
     """One row: the mean of ρ over several correlations, and over their draws."""
     level, side, fidelity, metric, kind, explainer = name
     low, high = percentile_interval(mean_without_nan(np.stack([part.drawn for part in parts])))

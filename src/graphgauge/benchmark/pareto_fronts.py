@@ -1,8 +1,8 @@
 """Pareto fronts of pertinence against Effective Compactness, and of pertinence against time.
 
-An explainer is on the front of two metrics if no other is as good in both and better in one. Means
-decide. ``share`` tells how far noise could have decided: targets are drawn again (see `draws`), and
-the front is computed again from the means of each draw.
+An explainer is on the front of two metrics if no other is as good in both and better in one. The
+front is that of the means. ``share`` says how much of this could be chance: targets are drawn again
+(see resampling.py), and the front is computed again from the means of each draw.
 
 The paper speaks of "robustly non-dominated" solutions, on the front "across metric pairs and
 tasks". Here that is an explainer that is on the front in every task, for a pair of metrics, or for
@@ -13,7 +13,6 @@ are shown, but they are on no front and dominate nobody.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,7 +32,7 @@ from graphgauge.benchmark.resampling import (
 )
 from graphgauge.benchmark.task_kinds import TASK_KIND_TITLES
 from graphgauge.benchmark.tidy_table import Study, as_study
-from graphgauge.core import Bools, Interval, UndefinedScore, is_on_front
+from graphgauge.core import Bools, Interval, JsonObject, UndefinedScore, is_on_front
 from graphgauge.evaluation import Results, higher_is_better, interval_of_mean
 
 #: the paper's pairs of metrics
@@ -53,8 +52,14 @@ def _metric_signs(pair: MetricPair) -> Floats:
 
 
 def available_pairs(study: Study, pairs: Sequence[MetricPair]) -> list[MetricPair]:
-    """The pairs for which the results have both metrics. Raises `UndefinedScore` if there
-    are none.
+    """The pairs for which the results have both metrics.
+
+    Args:
+        study: The results.
+        pairs: Pairs of names of metrics.
+
+    Raises:
+        UndefinedScore: if the results have no pair.
     """
     available = [pair for pair in pairs if set(pair) <= set(study.by_metric)]
     if not available:
@@ -128,8 +133,8 @@ def fronts(
     draws: int = BOOTSTRAP_DRAWS,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """The fronts of every kind of task and of every task. For kinds, ``_is_on_paper_front`` says who is on
-    the front of the paper's table.
+    """The fronts of every kind of task and of every task. For kinds, the column ``paper_front``
+    says who is on the front of the paper's table.
 
     Args:
         results: Results, or the table made of them.
@@ -247,7 +252,7 @@ def _front_membership(
 
 def _robustness_rows(
     pair: str, parts: list[tuple[Bools, Bools, Bools]], names: list[str]
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """A row for each explainer, over all tasks."""
     measured, on, drawn = (np.stack([part[k] for part in parts]) for k in range(3))
     return [

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from graphgauge.benchmark.experiment import Experiment, TaskChoice
 from graphgauge.benchmark.shards import RUN_FORMAT, ComponentSpec, Shard, split_targets
-from graphgauge.core import blake2b_hex, digest_of_tensors
+from graphgauge.core import JsonObject, blake2b_hex, digest_of_tensors
 from graphgauge.datasets import benchmark_targets, load, trained
 from graphgauge.datasets import data_digest as digest_of_data
 from graphgauge.evaluation import Evaluator, Preset
@@ -48,7 +48,7 @@ class RunPlan:
     """All shards of an experiment, and everything that decides their numbers as plain data."""
 
     experiment: Experiment
-    config: dict[str, Any]
+    config: JsonObject
     shards: list[Shard]
 
     @property
@@ -58,7 +58,12 @@ class RunPlan:
 
 
 def plan_run(experiment: Experiment, place: RunEnvironment) -> RunPlan:
-    """Load every task and network, and divide the work into shards."""
+    """Load every task and network, and divide the work into shards.
+
+    Args:
+        experiment: What is measured on what.
+        place: Where the data and the networks are; the plan is the same wherever they are found.
+    """
     config, shards = _run_config(experiment), []
     for choice in experiment.tasks:
         data = load(choice.data, choice.level, folder=place.data)
@@ -70,7 +75,7 @@ def plan_run(experiment: Experiment, place: RunEnvironment) -> RunPlan:
     return RunPlan(experiment, config, shards)
 
 
-def _run_config(experiment: Experiment) -> dict[str, Any]:
+def _run_config(experiment: Experiment) -> JsonObject:
     """Everything that decides the numbers of a run; a run is continued only where all of it is the
     same.
     """
@@ -114,7 +119,7 @@ def _metric_specs(experiment: Experiment) -> tuple[ComponentSpec, ...]:
 
 
 def _create_shards(
-    experiment: Experiment, config: dict[str, Any], choice: TaskChoice, conv: str, model: BaseModel
+    experiment: Experiment, config: JsonObject, choice: TaskChoice, conv: str, model: BaseModel
 ) -> list[Shard]:
     """The shards of one task and network."""
     targets = benchmark_targets(model.data, experiment.targets.number, experiment.targets.seed)
@@ -147,6 +152,11 @@ def _create_shards(
 def wrap_network(net: nn.Module, data: Data, memory: str | None = None) -> BaseModel:
     """Wrap a network for its task. The networks of the benchmark return logits, however far they
     are trained.
+
+    Args:
+        net: A network for node or link tasks, on the device of ``data``.
+        data: The task; its level and kind choose the class of the wrapper.
+        memory: Budget of batched calls, such as "2GiB"; None lets the model choose.
     """
     options: dict[str, Any] = {"output": "logits"} if data.task == "classification" else {}
     return _MODEL_WRAPPERS[data.level, data.task](net, data, memory_budget=memory, **options)

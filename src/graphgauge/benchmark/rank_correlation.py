@@ -1,7 +1,7 @@
 """Spearman's correlation for many lists at once, with ties that may be loose.
 
 With ``tie = 0.03`` two methods whose means differ by no more than 0.03 count as tied
-(`core.ranking.loose_mean_ranks`). With ranks r and s of two lists,
+(`core.loose_mean_ranks`). With ranks r and s of two lists,
 
     ρ = Σ (r_i - r̄)(s_i - s̄) / sqrt( Σ (r_i - r̄)² Σ (s_i - s̄)² )
 
@@ -28,7 +28,15 @@ def _pearson_correlation(first: Floats, second: Floats) -> Floats:
 
 
 def spearman_correlation(first: Floats, second: Floats, tie: float = 0.0) -> Floats:
-    """Spearman's correlation along the last axis.  (..., E), (..., E) -> (...)
+    """Spearman's correlation along the last axis; NaN where a list is all ties.
+
+    Args:
+        first: Values of E items, in as many lists as the leading axes hold.  (..., E)
+        second: Values of the same items; the leading axes must be broadcastable.  (..., E)
+        tie: Values that differ by no more than this count as tied.
+
+    Returns:
+        One ρ for each list.  (...)
 
     >>> float(spearman_correlation(np.array([1.0, 2.0, 4.0]), np.array([1.0, 4.0, 16.0])))
     1.0

@@ -9,12 +9,10 @@ For readers the last entry counts: for each explainer the rows and the fault (or
 entry that measured it.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from graphgauge.benchmark.shards import Shard
-from graphgauge.core import sum_phases
+from graphgauge.core import JsonObject, sum_phases
 from graphgauge.store import Store, StoreEntry
 
 SHARD_ENTRY, RETRY_ENTRY, EXAMPLES_ENTRY = "shard", "retry", "examples"
@@ -28,7 +26,7 @@ class _StoredShard:
     retries: tuple[StoreEntry, ...] = ()
 
     @property
-    def faults(self) -> dict[str, Any]:
+    def faults(self) -> JsonObject:
         """The explainers that are still marked, with the reason."""
         faults = dict(self.first.body["faults"])
         for entry in self.retries:
@@ -40,13 +38,13 @@ class _StoredShard:
         return faults
 
     @property
-    def body(self) -> dict[str, Any]:
+    def body(self) -> JsonObject:
         """The body of the shard with its current faults, the seconds of all calls, every remark,
         and the first machine that is known.
         """
         bodies = [self.first.body, *(entry.body for entry in self.retries)]
         remarks = sorted({remark for body in bodies for remark in body["remarks"]})
-        machine: dict[str, Any] = next((body["machine"] for body in bodies if body["machine"]), {})
+        machine: JsonObject = next((body["machine"] for body in bodies if body["machine"]), {})
         seconds, phases = (
             sum(body["seconds"] for body in bodies),
             sum_phases(*(body.get("phases", {}) for body in bodies)),
@@ -65,11 +63,11 @@ class _StoredShard:
         """When the shard was last written to."""
         return (self.first, *self.retries)[-1].at
 
-    def rows(self, store: Store) -> list[tuple[dict[str, Any], Mapping[str, Any]]]:
+    def rows(self, store: Store) -> list[tuple[JsonObject, JsonObject]]:
         """The rows that count, each with the body of its entry; explainers in the order of the
         shard.
         """
-        rows_by_explainer: dict[str, list[tuple[dict[str, Any], Mapping[str, Any]]]] = {}
+        rows_by_explainer: dict[str, list[tuple[JsonObject, JsonObject]]] = {}
         for entry in (self.first, *self.retries):
             rows_by_explainer |= {label: [] for label in entry.body.get("retried", ())}
             for row in store.rows(entry):

@@ -21,26 +21,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphgauge.benchmark.retries import EXAMPLES_ENTRY, SHARD_ENTRY, read_stored_shards
 from graphgauge.benchmark.shards import Shard
-from graphgauge.core import BadFile, BadSetting, sum_phases
+from graphgauge.core import BadFile, BadSetting, JsonObject, sum_phases
 from graphgauge.store import Store, WriterLock
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from graphgauge.evaluation import Results, Row
+    from graphgauge.evaluation import ExplanationKey, Results, Row
 
 STORE_FILE, _LOCK_FILE, EXPERIMENT_FILE = "run.sqlite", "run.lock", "experiment.yaml"
-_SHARED_COLUMNS = (
-    "task",
-    "model",
-    "seed",
-    "settings",
-    "version",
-)  #: what all rows of a shard have in common
+#: what all rows of a shard have in common
+_SHARED_COLUMNS = ("task", "model", "seed", "settings", "version")
 
 
 @dataclass(frozen=True)
@@ -61,15 +56,15 @@ class BenchmarkRun:
             yield store
 
     @cached_property
-    def head(self) -> dict[str, Any]:
+    def head(self) -> JsonObject:
         """The configuration and the plan, as they were written first."""
         with self.store() as store:
             return _read_head(store)
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> JsonObject:
         """Everything that decides the numbers."""
-        config: dict[str, Any] = self.head["config"]
+        config: JsonObject = self.head["config"]
         return config
 
     @property
@@ -84,7 +79,7 @@ class BenchmarkRun:
         done, planned = self.num_shards
         return done == planned
 
-    def sessions(self) -> list[dict[str, Any]]:
+    def sessions(self) -> list[JsonObject]:
         """Versions, machine and engine of each call, and when it began."""
         with self.store() as store:
             return [{"at": entry.at, **entry.body} for entry in store.entries("session")]
@@ -121,18 +116,18 @@ class BenchmarkRun:
         return read_results(self.folder)
 
 
-def _flatten_body(body: dict[str, Any]) -> dict[str, Any]:
+def _flatten_body(body: JsonObject) -> JsonObject:
     """The body of a shard as columns."""
     plain = {name: value for name, value in body.items() if name not in ("phases", "machine")}
     return {**plain, **body["phases"], **body["machine"]}
 
 
-def _read_head(store: Store) -> dict[str, Any]:
+def _read_head(store: Store) -> JsonObject:
     """The first entry of a run. Raises `BadFile` if there is none."""
     entries = store.entries("run")
     if not entries:
         raise BadFile(f"{store.path} holds no run yet: the same command begins it.")
-    head: dict[str, Any] = entries[0].body
+    head: JsonObject = entries[0].body
     return head
 
 
@@ -161,9 +156,19 @@ def open_for_writing(folder: Path, restart: bool = False) -> Iterator[Store]:
             yield store
 
 
-def begin_run(store: Store, config: dict[str, Any], shards: list[Shard]) -> set[str]:
-    """Write the head of a new run, or check that it is the same. Returns the keys of finished
-    shards.
+def begin_run(store: Store, config: JsonObject, shards: list[Shard]) -> set[str]:
+    """Write the head of a new run, or check that a stored head is the same.
+
+    Args:
+        store: The store of the run, open for writing.
+        config: Everything that decides the numbers of the run.
+        shards: All shards of the run, in their order.
+
+    Returns:
+        The keys of the shards that are stored already.
+
+    Raises:
+        BadSetting: if the store holds a run with another configuration.
     """
     if not store.entries("run"):
         plan = [_plan_line(shard) for shard in shards]
@@ -173,7 +178,7 @@ def begin_run(store: Store, config: dict[str, Any], shards: list[Shard]) -> set[
     return store.keys(SHARD_ENTRY)
 
 
-def _plan_line(shard: Shard) -> dict[str, Any]:
+def _plan_line(shard: Shard) -> JsonObject:
     """A shard in the list of shards."""
     return {
         "key": shard.key,
@@ -184,7 +189,7 @@ def _plan_line(shard: Shard) -> dict[str, Any]:
     }
 
 
-def _check_same_config(before: dict[str, Any], now: dict[str, Any], folder: Path) -> None:
+def _check_same_config(before: JsonObject, now: JsonObject, folder: Path) -> None:
     """Raise `BadSetting` with every difference if a run would continue under another
     configuration.
     """
@@ -200,7 +205,7 @@ def _check_same_config(before: dict[str, Any], now: dict[str, Any], folder: Path
         )
 
 
-def _flatten_config(config: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten_config(config: object, name: str = "") -> Iterator[tuple[str, object]]:
     """Every value of nested dictionaries with its path; lists stay as they are, an empty dictionary
     has no value.
 
@@ -240,7 +245,7 @@ def read_results(folder: str | os.PathLike[str]) -> "Results":
     return Results(tuple(rows), settings, kept=cache(partial(_read_examples, run.folder)))
 
 
-def _read_examples(folder: Path) -> dict[Any, Any]:
+def _read_examples(folder: Path) -> "dict[ExplanationKey, JsonObject]":
     """The explanations that a run keeps; those of a retry replace the earlier ones."""
     from graphgauge.evaluation import explanation_key
 
@@ -252,7 +257,7 @@ def _read_examples(folder: Path) -> dict[Any, Any]:
         }
 
 
-def _parse_row(record: dict[str, Any], shared: dict[str, Any]) -> "Row":
+def _parse_row(record: JsonObject, shared: JsonObject) -> "Row":
     """A row of the results from a stored row."""
     from graphgauge.evaluation import MetricValue, Row
 

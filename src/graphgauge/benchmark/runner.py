@@ -18,21 +18,19 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
-from typing import Any
 
 from graphgauge.benchmark.engines.base import Engine
 from graphgauge.benchmark.eta import TimeEstimate, format_duration
 from graphgauge.benchmark.retries import EXAMPLES_ENTRY, RETRY_ENTRY, SHARD_ENTRY
 from graphgauge.benchmark.shard_result import MeasurementFault, ShardResult
 from graphgauge.benchmark.shards import Shard
-from graphgauge.core import sum_phases
+from graphgauge.core import JsonObject, sum_phases
 from graphgauge.store import Store
 
-_MAX_WORKER_DEATHS = 2  #: of workers, before the shard is to blame
+_MAX_WORKER_DEATHS = 2  #: under the same shard, before the shard is marked as failed
 _POLL_SECONDS = 0.5
-ProgressCallback = Callable[
-    [str, float], None
-]  #: (a text for people, explanations done since the last call)
+#: called with a text for people and the number of explanations made since the last call
+ProgressCallback = Callable[[str, float], None]
 
 
 @dataclass
@@ -51,11 +49,11 @@ class _PartialResult:
 
     shard: Shard
     open: int  #: units that have not come back
-    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    rows: dict[str, list[JsonObject]] = field(default_factory=dict)
     faults: dict[str, dict[str, str]] = field(default_factory=dict)
-    examples: list[dict[str, Any]] = field(default_factory=list)
+    examples: list[JsonObject] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    machine: dict[str, Any] = field(default_factory=dict)
+    machine: JsonObject = field(default_factory=dict)
     seconds: float = 0.0
     phases: dict[str, float] = field(default_factory=dict)
 
@@ -70,7 +68,7 @@ class Runner:
         work: Callable[[Shard], ShardResult],
         *,
         limit: float,
-        shared: dict[str, Any],
+        shared: JsonObject,
         report: ProgressCallback,
     ) -> None:
         self.store, self.engine, self.work, self.limit, self.shared, self.report = (
@@ -94,7 +92,7 @@ class Runner:
             shards: All shards of the run.
             retries: Parts of stored shards to measure again, by the key of their entry.
         """
-        self.recall()
+        self._read_earlier_calls()
         done = self.store.keys(SHARD_ENTRY)
         todo = [(shard.key, shard) for shard in shards if shard.key not in done] + list(
             (retries or {}).items()
@@ -103,35 +101,35 @@ class Runner:
         for _, shard in left:
             self.estimate.plan((shard.task, shard.model), shard.size)
         while left or self.waiting or self.running:
-            self.hand_out(left)
+            self._submit_work(left)
             finished, _ = wait(self.running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
             for future in finished:
-                self.take(future, self.running.pop(future))
-            self.stop_overdue()
+                self._handle_finished(future, self.running.pop(future))
+            self._stop_overdue()
 
-    def recall(self) -> None:
+    def _read_earlier_calls(self) -> None:
         """Read what earlier calls measured: seconds, and explainers that failed."""
         for entry in (*self.store.entries(SHARD_ENTRY), *self.store.entries(RETRY_ENTRY)):
             self.suspects |= set(entry.body["faults"])
-            self.estimate.saw(
+            self.estimate.record(
                 (entry.body["task"], entry.body["model"]),
                 entry.body["explanations"],
                 entry.body["seconds"],
             )
 
-    def hand_out(self, left: "deque[tuple[str, Shard]]") -> None:
+    def _submit_work(self, left: "deque[tuple[str, Shard]]") -> None:
         """Submit work until all places of the engine are taken."""
         while len(self.running) < self.engine.places and (self.waiting or left):
             if not self.waiting:
                 key, shard = left.popleft()
-                self.enter(key, shard, _group_explainers(shard, self.suspects))
-            if self.would_disturb(self.waiting[0]):
+                self._start_shard(key, shard, _group_explainers(shard, self.suspects))
+            if self._would_disturb(self.waiting[0]):
                 return
             unit = self.waiting.popleft()
             self.running[self.engine.submit(self.work, unit.shard)] = unit
             unit.since = time.monotonic()
 
-    def would_disturb(self, unit: _WorkUnit) -> bool:
+    def _would_disturb(self, unit: _WorkUnit) -> bool:
         """Whether explanations would be timed while other work runs."""
         running = self.running.values()
         return (
@@ -140,22 +138,22 @@ class Runner:
             and any(other.shard.timed for other in (unit, *running))
         )
 
-    def enter(self, key: str, shard: Shard, groups: list[list[str]]) -> None:
+    def _start_shard(self, key: str, shard: Shard, groups: list[list[str]]) -> None:
         """Begin a shard, in one unit or in several."""
         self.gathered.setdefault(key, _PartialResult(shard, 0)).open += len(groups)
         self.waiting.extendleft(_WorkUnit(key, shard.only(group)) for group in reversed(groups))
 
-    def take(self, future: "Future[ShardResult]", unit: _WorkUnit) -> None:
+    def _handle_finished(self, future: "Future[ShardResult]", unit: _WorkUnit) -> None:
         """Handle a unit that finished, or whose worker died."""
         error = future.exception()
         if error is None:
-            self.settle(unit, future.result())
+            self._keep_result(unit, future.result())
         elif self.engine.is_death(error):
-            self.bury(unit)
+            self._handle_worker_death(unit)
         else:
             raise error
 
-    def bury(self, unit: _WorkUnit) -> None:
+    def _handle_worker_death(self, unit: _WorkUnit) -> None:
         """Retry a unit once after a worker crash, then mark it as failed."""
         unit.deaths += 1
         self.store.append_numbered(
@@ -168,15 +166,15 @@ class Runner:
             f"the worker process ended {unit.deaths} times without a result (exit, crash, or "
             "killed for want of memory)"
         )
-        self.settle(unit, ShardResult([], MeasurementFault("failed", message)))
+        self._keep_result(unit, ShardResult([], MeasurementFault("failed", message)))
 
-    def stop_overdue(self) -> None:
+    def _stop_overdue(self) -> None:
         """Stop units that exceed the time limit."""
         for future, unit in list(self.running.items()):
             if time.monotonic() - unit.since > self.limit and not future.done():
                 del self.running[future]
                 self.engine.abandon(future)
-                self.settle(
+                self._keep_result(
                     unit,
                     ShardResult(
                         [],
@@ -185,7 +183,7 @@ class Runner:
                     ),
                 )
 
-    def settle(self, unit: _WorkUnit, outcome: ShardResult) -> None:
+    def _keep_result(self, unit: _WorkUnit, outcome: ShardResult) -> None:
         """Keep the result of a unit. Split it if several explainers may have failed; store the
         shard once it is complete.
         """
@@ -196,23 +194,23 @@ class Runner:
         if outcome.fault is None:
             _collect_rows(gathered, outcome)
         elif len(unit.shard.explainers) > 1:
-            self.note_fault(unit, outcome.fault)
-            self.enter(unit.key, unit.shard, [[label] for label in unit.shard.labels])
+            self._log_fault(unit, outcome.fault)
+            self._start_shard(unit.key, unit.shard, [[label] for label in unit.shard.labels])
         else:
-            self.note_fault(unit, outcome.fault)
+            self._log_fault(unit, outcome.fault)
             self.suspects.update(unit.shard.labels)
             _mark_failed(gathered, unit.shard, outcome.fault)
         if not gathered.open:
-            self.write(unit.key, self.gathered.pop(unit.key))
+            self._store_shard(unit.key, self.gathered.pop(unit.key))
 
-    def note_fault(self, unit: _WorkUnit, fault: MeasurementFault) -> None:
+    def _log_fault(self, unit: _WorkUnit, fault: MeasurementFault) -> None:
         """Write a fault to the log."""
         self.store.append_numbered(
             "log",
             f"{unit.shard.title}, {', '.join(unit.shard.labels)}: {fault.status}, {fault.message}",
         )
 
-    def write(self, key: str, gathered: _PartialResult) -> None:
+    def _store_shard(self, key: str, gathered: _PartialResult) -> None:
         """Store a shard, or the part of one that was retried. It is not measured again unless that
         is requested.
         """
@@ -230,9 +228,8 @@ class Runner:
             **self.shared,
             **({"retried": list(shard.labels)} if is_retry else {}),
         }
-        if key not in self.store.keys(
-            EXAMPLES_ENTRY
-        ):  # a call that was killed here may have written them
+        # a call that was killed between these two entries has written the examples
+        if key not in self.store.keys(EXAMPLES_ENTRY):
             self.store.append(EXAMPLES_ENTRY, key, None, gathered.examples)
         self.store.append(
             RETRY_ENTRY if is_retry else SHARD_ENTRY,

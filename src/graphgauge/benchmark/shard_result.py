@@ -1,7 +1,8 @@
 """The result of a shard, as a worker returns it: rows, or a fault."""
 
 from dataclasses import dataclass, field
-from typing import Any
+
+from graphgauge.core import JsonObject
 
 
 @dataclass(frozen=True)
@@ -18,14 +19,12 @@ class MeasurementFault:
 class ShardResult:
     """The rows of a shard as plain data, or its fault, with seconds, remarks and the machine."""
 
-    rows: list[dict[str, Any]]
+    rows: list[JsonObject]
     fault: MeasurementFault | None = None
     seconds: float = 0.0
     remarks: list[str] = field(default_factory=list)
-    machine: dict[str, Any] = field(default_factory=dict)
-    examples: list[dict[str, Any]] = field(
-        default_factory=list
-    )  #: what is kept of the worst and best explanations
-    phases: dict[str, float] = field(
-        default_factory=dict
-    )  #: what the seconds went to (see `core.phases`)
+    machine: JsonObject = field(default_factory=dict)
+    #: what is kept of the worst and best explanations
+    examples: list[JsonObject] = field(default_factory=list)
+    #: how the seconds divide into phases (see `core.record_phases`)
+    phases: dict[str, float] = field(default_factory=dict)

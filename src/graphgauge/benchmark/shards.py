@@ -8,11 +8,10 @@ The names of the fields below are part of that digest: they must not change.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
-from graphgauge.core import blake2b_hex
+from graphgauge.core import JsonObject, blake2b_hex
 
 RUN_FORMAT = 3  #: goes up whenever a change of the code moves a number that a run stores
 
@@ -25,7 +24,7 @@ class ComponentSpec:
 
     label: str
     name: str
-    parameters: Mapping[str, Any]
+    parameters: JsonObject
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Shard:
     explainers: tuple[ComponentSpec, ...]
     metrics: tuple[ComponentSpec, ...]  #: beside those that are always measured
     names: tuple[str, ...]  #: of all metrics, a row for each
-    settings: Mapping[str, Any]
+    settings: JsonObject
     timed: int  #: how many of these targets are explained alone
     seed: int
     data: str  #: digest of the task's data
@@ -79,7 +78,7 @@ class Shard:
         )
 
 
-def content_digest(content: Any) -> str:
+def content_digest(content: object) -> str:
     """A digest of plain data.
 
     >>> content_digest({"a": 1, "b": (2, 3)}) == content_digest({"b": [2, 3], "a": 1})

@@ -22,9 +22,8 @@ _SUMMARY_COLUMNS = ["task", "explainer", "metric", "mean", "sd", "n"]
 
 def summary_table(results: Results | Study) -> pd.DataFrame:
     """Mean, sd and n of every metric of every explainer, for each kind of task and each task."""
-    parts = {
-        name: part for _, name, part in analysis_scopes(as_study(results))
-    }  # a task that is a kind of its own comes once
+    # a dictionary, so that a task that is a kind of its own comes once
+    parts = {name: part for _, name, part in analysis_scopes(as_study(results))}
     return pd.concat(
         [_summarise_study(part).assign(task=name) for name, part in parts.items()],
         ignore_index=True,

@@ -4,7 +4,6 @@ rounded.
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -17,14 +16,14 @@ _LATEX_ESCAPES = {
     "&": r"\&",
     "#": r"\#",
 }
-BOLD_MARK = "**"  #: stands around what is best, in texts of cells
+BOLD_MARK = "**"  #: stands before and after the best value of a column, in texts of cells
 
 
-def _format_value(value: Any, digits: int = 3) -> str:
+def _format_value(value: object, digits: int = 3) -> str:
     """Format a cell for people; a missing value is an empty text.
 
-    >>> _format_value(0.12345), _format_value(float("nan")), _format_value(True), _format_value(1234567), _format_value("a")
-    ('0.123', '', 'yes', '1,234,567', 'a')
+    >>> [_format_value(value) for value in (0.12345, float("nan"), True, 1234567, "a")]
+    ['0.123', '', 'yes', '1,234,567', 'a']
     """
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return "yes" if value else "no"

@@ -1,6 +1,6 @@
 """The tidy table that every analysis reads, made once from `Results`.
 
-    kind           node_classification ... (see `kinds`)
+    kind           node_classification ... (see task_kinds.py)
     configuration  a (task, model): the paper's "data set and model"
     case           a target, or one of several explanations of it, in a configuration
 
@@ -11,12 +11,11 @@ configurations.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import pandas as pd
 
 from graphgauge.benchmark.task_kinds import kind_of_task, order_kinds
-from graphgauge.core import UndefinedScore, lookup
+from graphgauge.core import Target, UndefinedScore, lookup
 from graphgauge.evaluation import OK, Results, Settings
 
 CONFIGURATION_COLUMNS = ["task", "model"]
@@ -30,9 +29,10 @@ class Study:
 
     table: pd.DataFrame
     settings: Settings
+    #: the table split by a column, by the name of the column: what `split` computed once
     cuts: dict[str, dict[str, pd.DataFrame]] = field(
         default_factory=dict, repr=False, compare=False
-    )  #: made by `split`
+    )
 
     @cached_property
     def good(self) -> pd.DataFrame:
@@ -126,7 +126,7 @@ def _case_labels(table: pd.DataFrame) -> list[str]:
     ]
 
 
-def _case_label(target: Any, occurrence: int) -> str:
+def _case_label(target: Target, occurrence: int) -> str:
     """The label of one explanation of a target.
 
     >>> _case_label(7, 0), _case_label((3, 4), 1)

@@ -1,9 +1,9 @@
 """The work of a worker: measure one shard, and return its rows or what went wrong.
 
 An explainer is foreign code. It may raise, print, end the process, change the network or the data.
-Whatever can be caught is caught here and becomes a `MeasurementFault`; the model is then loaded again. What
-goes wrong before any explainer is called (a missing file, other data than planned) is no fault of
-an explainer, and is raised.
+Whatever can be caught is caught here and becomes a `MeasurementFault`; the model is then loaded
+again. What goes wrong before any explainer is called (a missing file, other data than planned) is
+no fault of an explainer, and is raised.
 """
 
 import contextlib
@@ -18,18 +18,18 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 
 from graphgauge.benchmark.planning import RunEnvironment, network_digest, wrap_network
 from graphgauge.benchmark.shard_result import MeasurementFault, ShardResult
-from graphgauge.benchmark.shards import ComponentSpec, Shard
+from graphgauge.benchmark.shards import Shard
 from graphgauge.core import (
     BadGraph,
     BadModel,
     ChangedModel,
     GraphgaugeWarning,
+    JsonObject,
     digest_of_tensors,
     record_phases,
     timed_phase,
@@ -50,8 +50,8 @@ _MAX_MESSAGE_LENGTH = 600
 class _ModelCache:
     """The models that this process has loaded; one shard at a time uses them."""
 
-    models: "OrderedDict[tuple[Any, ...], BaseModel]" = field(default_factory=OrderedDict)
-    lock: Any = field(default_factory=threading.RLock)
+    models: "OrderedDict[tuple[object, ...], BaseModel]" = field(default_factory=OrderedDict)
+    lock: contextlib.AbstractContextManager[object] = field(default_factory=threading.RLock)
 
 
 _MODEL_CACHE = _ModelCache()
@@ -89,8 +89,8 @@ def measure_shard(shard: Shard, place: RunEnvironment) -> ShardResult:
 
 
 def _evaluate_shard(
-    model: BaseModel, shard: Shard, to_keep: Callable[[Results], list[dict[str, Any]]]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    model: BaseModel, shard: Shard, to_keep: Callable[[Results], list[JsonObject]]
+) -> tuple[list[JsonObject], list[JsonObject]]:
     """The rows of a shard, and the records of its worst and best explanations."""
     settings = {**shard.settings, "timed": shard.timed}
     evaluator = Evaluator(
@@ -102,7 +102,10 @@ def _evaluate_shard(
         metrics=[METRICS[metric.name](**metric.parameters) for metric in shard.metrics],
         **settings,
     )
-    explainers = {explainer.label: _build_explainer(explainer) for explainer in shard.explainers}
+    explainers = {
+        explainer.label: find_explainer(explainer.name, **explainer.parameters)
+        for explainer in shard.explainers
+    }
     with model.session():
         before = _model_state_digest(model)
         results = evaluator.compare(explainers, list(shard.targets))
@@ -115,12 +118,7 @@ def _evaluate_shard(
     return result_records(results), examples
 
 
-def _build_explainer(explainer: ComponentSpec) -> Any:
-    """Create the explainer."""
-    return find_explainer(explainer.name, **explainer.parameters)
-
-
-def result_records(results: Results) -> list[dict[str, Any]]:
+def result_records(results: Results) -> list[JsonObject]:
     """Rows as plain data, without what all rows of a shard share; NaN and infinity become None."""
     return [
         {
@@ -135,7 +133,7 @@ def result_records(results: Results) -> list[dict[str, Any]]:
     ]
 
 
-def _replace_non_finite(value: Any) -> Any:
+def _replace_non_finite(value: object) -> object:
     """The value with None in place of NaN and infinity, also in lists."""
     if isinstance(value, list):
         return [_replace_non_finite(item) for item in value]
@@ -183,7 +181,7 @@ def _load_model(shard: Shard, place: RunEnvironment) -> BaseModel:
     return wrap_network(net.to(device), data.to(device), place.memory)
 
 
-# --- what is told ---------------------------------------------------------------------------------
+# --- output and faults ----------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -213,7 +211,7 @@ def _describe_fault(error: BaseException) -> MeasurementFault:
     return MeasurementFault(status, text[:_MAX_MESSAGE_LENGTH])
 
 
-def machine_record(place: RunEnvironment) -> dict[str, Any]:
+def machine_record(place: RunEnvironment) -> JsonObject:
     """The machine and the device, for the record."""
     device = torch.device(place.device)
     name = (
@@ -229,6 +227,6 @@ def machine_record(place: RunEnvironment) -> dict[str, Any]:
     }
 
 
-def restore_settings(record: dict[str, Any]) -> Settings:
+def restore_settings(record: JsonObject) -> Settings:
     """Settings as they were recorded."""
     return replace(Settings(), **{**record, "trials": tuple(record["trials"])})

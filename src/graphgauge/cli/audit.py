@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from graphgauge.cli.console import ExitCode, JsonOption, command_group, print_answer
-from graphgauge.core import BadFile, lookup
+from graphgauge.core import BadFile, JsonObject, lookup
 from graphgauge.store import Verification, csv_lines, json_lines, verify_log
 
 _EXPORT_FORMATS = {"jsonl": json_lines, "csv": csv_lines}
@@ -19,7 +19,7 @@ def _verify_audit_log(log: str, head: str | None) -> Verification:
     return verify_log(log, head)
 
 
-def _verification_record(found: Verification) -> dict[str, Any]:
+def _verification_record(found: Verification) -> JsonObject:
     """For programs."""
     return {
         "whole": not found.fault,

@@ -26,7 +26,7 @@ from graphgauge.benchmark import (
     read_experiment,
     shipped_experiments,
 )
-from graphgauge.core import BadFile, resolve_device
+from graphgauge.core import BadFile, JsonObject, resolve_device
 from graphgauge.evaluation import NAN_ATTRIBUTION, STATUSES, Results
 
 if TYPE_CHECKING:
@@ -165,12 +165,12 @@ def _print_note(text: str) -> None:
 # --- what is shown --------------------------------------------------------------------------------
 
 
-def _list_experiments() -> list[dict[str, Any]]:
+def _list_experiments() -> list[JsonObject]:
     """The shipped experiments."""
     return [_experiment_record(name, read_experiment(name)) for name in shipped_experiments()]
 
 
-def _experiment_record(name: str, experiment: Any) -> dict[str, Any]:
+def _experiment_record(name: str, experiment: Any) -> JsonObject:
     """What people see of an experiment."""
     return {
         "name": name,
@@ -182,14 +182,14 @@ def _experiment_record(name: str, experiment: Any) -> dict[str, Any]:
     }
 
 
-def _experiments_text(rows: list[dict[str, Any]]) -> str:
+def _experiments_text(rows: list[JsonObject]) -> str:
     """The list for people."""
     line = "{name:<18}{tasks:>6}{models:>8}{explainers:>12}{targets:>9}  {description}"
     heading = line.format(**{name: name for name in rows[0]})
     return "\n".join([heading, *(line.format(**row) for row in rows)])
 
 
-def _plan_record(plan: RunPlan) -> dict[str, Any]:
+def _plan_record(plan: RunPlan) -> JsonObject:
     """What a run would do."""
     settings = plan.experiment.full_settings
     return {
@@ -211,7 +211,7 @@ def _task_sizes(plan: RunPlan) -> dict[str, int]:
     return found
 
 
-def _plan_text(found: dict[str, Any]) -> str:
+def _plan_text(found: JsonObject) -> str:
     """The same for people."""
     lines = [
         f"{found['experiment']}: {found['explanations']} explanations in {found['shards']} shards, {found['rows']} rows"
@@ -219,7 +219,7 @@ def _plan_text(found: dict[str, Any]) -> str:
     return "\n".join([*lines, *(f"  {name:<24}{size:>8}" for name, size in found["tasks"].items())])
 
 
-def _run_record(run: BenchmarkRun) -> dict[str, Any]:
+def _run_record(run: BenchmarkRun) -> JsonObject:
     """The end of a run for programs."""
     results, shards = run.results(), run.shards()
     table = results.headline()

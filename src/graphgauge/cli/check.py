@@ -6,12 +6,12 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from graphgauge.cli.console import EXIT_LABELS, ExitCode, colour_word
-from graphgauge.core import BadSetting, Verdict
+from graphgauge.core import BadSetting, JsonObject, Verdict
 from graphgauge.evaluation import UNKNOWN_ACCURACY, ModelAccuracy, Results
 from graphgauge.guidelines import CheckAnswer, Requirements, check
 from graphgauge.lifecycle import (
@@ -50,7 +50,7 @@ def _problems_text(problems: Sequence[DecisionProblem]) -> str:
 
 
 def _requirements_and_explainers(
-    folder: str, decision: Decision | None, given: dict[str, Any], explainers: Sequence[str]
+    folder: str, decision: Decision | None, given: JsonObject, explainers: Sequence[str]
 ) -> tuple[Requirements, Sequence[str]]:
     """Thresholds and explainers: a decision's, or what the run was judged by when saved, changed by
     the options ``given``.
@@ -89,7 +89,7 @@ def _write_for_pipelines(found: CheckAnswer, junit: str | None, wants_annotation
 
 def _check_record(
     found: CheckAnswer, requirements: Requirements, accuracy: ModelAccuracy | None = None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Everything, as plain data."""
     return {
         "accuracy": None if accuracy is None else accuracy.record(),

@@ -1,22 +1,23 @@
 """The list of data sets: the paper's counts, licences, and whether the files are there."""
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from graphgauge.core import JsonObject
 from graphgauge.datasets import DATASETS, DatasetDescription, dataset_state
 
 _COUNT_COLUMNS = ("nodes", "edges", "features", "classes", "edge classes")
 _DATASET_HEADINGS = ("name", *_COUNT_COLUMNS, "files", "licence")
 
 
-def _list_datasets(folder: str | None = None) -> list[dict[str, Any]]:
+def _list_datasets(folder: str | None = None) -> list[JsonObject]:
     """One row for each data set; a regression has no number of classes."""
     return [_dataset_row(description, folder) for description in DATASETS.values()]
 
 
-def _dataset_row(description: DatasetDescription, folder: str | None) -> dict[str, Any]:
+def _dataset_row(description: DatasetDescription, folder: str | None) -> JsonObject:
     """What people see of one data set."""
     state, place = dataset_state(description, folder)
     return {
@@ -32,12 +33,12 @@ def _dataset_row(description: DatasetDescription, folder: str | None) -> dict[st
     }
 
 
-def _datasets_json(rows: list[dict[str, Any]]) -> str:
+def _datasets_json(rows: list[JsonObject]) -> str:
     """The list for programs."""
     return json.dumps(rows, indent=2)
 
 
-def _datasets_text(rows: list[dict[str, Any]]) -> str:
+def _datasets_text(rows: list[JsonObject]) -> str:
     """The list for people, in columns, and below it what is to be done."""
     cells = [
         _DATASET_HEADINGS,
@@ -55,7 +56,7 @@ def _align_cell(cell: str, width: int, heading: str) -> str:
     return cell.rjust(width) if heading in _COUNT_COLUMNS else cell.ljust(width)
 
 
-def _dataset_cell(row: dict[str, Any], heading: str) -> str:
+def _dataset_cell(row: JsonObject, heading: str) -> str:
     """A number with separators, 'reg.' for a regression, the state of the files with their folder,
     or the text itself.
     """
@@ -65,7 +66,7 @@ def _dataset_cell(row: dict[str, Any], heading: str) -> str:
     return f"{value} in {row['folder']}" if heading == "files" and row["folder"] else str(value)
 
 
-def _missing_files_advice(rows: list[dict[str, Any]]) -> list[str]:
+def _missing_files_advice(rows: list[JsonObject]) -> list[str]:
     """For each data set that cannot be loaded as it is, the files to put into the folder."""
     return [
         f"{row['name']} ({row['files']}): put {', '.join(row['needed'])} into the data folder, see docs/datasets.md."

@@ -10,7 +10,7 @@ import typer
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphgauge.core import Xplanation
+from graphgauge.core import JsonObject, Xplanation
 from graphgauge.datasets import accuracy, ba_shapes, trained_gcn
 from graphgauge.evaluation import Evaluator, Results
 from graphgauge.explainers import GNNExplainer, InputXGradient, IntegratedGradients, RandomExplainer
@@ -18,7 +18,7 @@ from graphgauge.guidelines import Requirements, recommend
 from graphgauge.models import NodeClassificationModel
 from graphgauge.subgraphs import ComputationGraph, parse_targets
 
-_EMPTY_COMPARISON: dict[str, Any] = {
+_EMPTY_COMPARISON: JsonObject = {
     "explainers": {},
     "measured_on": 0,
     "recommendation": None,
@@ -43,7 +43,7 @@ _SHOWN_METRICS = {
 
 def _run_demo(
     targets: list[Any], seed: int, report: str = "report.html", number: int = 20
-) -> dict[str, Any]:
+) -> JsonObject:
     """Make the graph, train, wrap, show ``targets``, and measure explainers on them and on others,
     ``number`` in all.
     """
@@ -77,7 +77,7 @@ def _run_demo(
     }
 
 
-def _summarise_comparison(results: Results, report: str) -> dict[str, Any]:
+def _summarise_comparison(results: Results, report: str) -> JsonObject:
     """The means of each explainer, which one to use and why, and where the report is."""
     means = results.summary()["mean"]
     chosen = recommend(results, _DEMO_REQUIREMENTS)[0]
@@ -119,7 +119,7 @@ def _measure_explainers(
     )
 
 
-def _describe_target(graph: ComputationGraph, prob: Tensor, data: Data) -> dict[str, Any]:
+def _describe_target(graph: ComputationGraph, prob: Tensor, data: Data) -> JsonObject:
     """One target: what is predicted, and what can have an influence on it."""
     return {
         "target": graph.target,
@@ -132,7 +132,7 @@ def _describe_target(graph: ComputationGraph, prob: Tensor, data: Data) -> dict[
     }
 
 
-def _strongest_edge(x: Xplanation, data: Data) -> dict[str, Any]:
+def _strongest_edge(x: Xplanation, data: Data) -> JsonObject:
     """The edge whose messages raise the probability most, by integrated gradients; None for a
     target without edges.
     """
@@ -141,7 +141,7 @@ def _strongest_edge(x: Xplanation, data: Data) -> dict[str, Any]:
     return {"strongest_edge": data.edge_index[:, x.edges[x.need("edge_score").argmax()]].tolist()}
 
 
-def _demo_json(shown: dict[str, Any]) -> str:
+def _demo_json(shown: JsonObject) -> str:
     """The result for programs."""
     return json.dumps(shown, indent=2, allow_nan=False)
 
@@ -151,7 +151,7 @@ def _edge_text(edge: list[int] | None) -> str:
     return "-" if edge is None else f"{edge[0]} -> {edge[1]}"
 
 
-def _demo_text(shown: dict[str, Any]) -> str:
+def _demo_text(shown: JsonObject) -> str:
     """The result for people."""
     score, model = shown["accuracy"], shown["model"]
     lines = [
@@ -196,7 +196,7 @@ def _number_cell(value: float | None, width: int) -> str:
     return f"{'-' if value is None else f'{value:.2f}':>{width}}"
 
 
-def _recommendation_lines(shown: dict[str, Any]) -> list[str]:
+def _recommendation_lines(shown: JsonObject) -> list[str]:
     """Which explainer, why, and where to read on."""
     chosen = shown["recommendation"]
     if chosen is None:

@@ -4,7 +4,6 @@ heavy before it must.
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -17,7 +16,15 @@ from graphgauge.cli.console import (
     notifications,
     print_answer,
 )
-from graphgauge.core import BROKEN, OK, DiagnosticLine, extra_lines, is_healthy, package_lines
+from graphgauge.core import (
+    BROKEN,
+    OK,
+    DiagnosticLine,
+    JsonObject,
+    extra_lines,
+    is_healthy,
+    package_lines,
+)
 
 _SECTION_TITLES = {
     "package": "Packages",
@@ -51,7 +58,7 @@ def _doctor_exit_code(lines: list[DiagnosticLine]) -> ExitCode:
     return ExitCode.PASS if is_healthy(lines) else ExitCode.BELOW
 
 
-def _doctor_record(lines: list[DiagnosticLine]) -> dict[str, Any]:
+def _doctor_record(lines: list[DiagnosticLine]) -> JsonObject:
     """For programs."""
     return {"code": int(_doctor_exit_code(lines)), "lines": [asdict(line) for line in lines]}
 

@@ -19,7 +19,7 @@ from graphgauge.cli.console import (
     notifications,
     print_answer,
 )
-from graphgauge.core import NOT_APPLICABLE, OUTCOMES, BadSetting, Verdict
+from graphgauge.core import NOT_APPLICABLE, OUTCOMES, BadSetting, JsonObject, Verdict
 from graphgauge.evaluation import UNKNOWN_ACCURACY
 from graphgauge.lifecycle import Assessment, Project, assess, check_folder
 
@@ -91,7 +91,7 @@ def _run_evaluate(
     return _SavedAssessment(found, place)
 
 
-def _evaluation_record(done: _SavedAssessment) -> dict[str, Any]:
+def _evaluation_record(done: _SavedAssessment) -> JsonObject:
     """Everything for programs."""
     found = done.assessment
     table = found.results.headline()

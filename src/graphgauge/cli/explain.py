@@ -1,7 +1,7 @@
 """One prediction of the user's own model, explained in words, as a picture, or as a file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ from graphgauge.cli.console import (
     print_answer,
 )
 from graphgauge.cli.evaluate import project_from_options
-from graphgauge.core import BadFile
+from graphgauge.core import BadFile, JsonObject
 from graphgauge.lifecycle import SingleExplanation, explain_one, quality_by_metric
 from graphgauge.narrative import AUDIENCES, explanation_facts, find_language, parse_audience
 
@@ -68,7 +68,7 @@ def _explain_exit_code(single: SingleExplanation) -> ExitCode:
 
 def _explanation_record(
     single: SingleExplanation, text: str, audience: str, top_k: int
-) -> dict[str, Any]:
+) -> JsonObject:
     """Everything for programs; what is hidden from an audience is hidden here, too."""
     quality = quality_by_metric(single.verdicts)
     return {

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphgauge.core import GraphgaugeError
+from graphgauge.core import GraphgaugeError, JsonObject
 from graphgauge.explainers import (
     ALGORITHM_TRAITS,
     PYG_PREFIX,
@@ -16,14 +16,14 @@ from graphgauge.explainers import (
 _EXPLAINER_HEADINGS = ("name", "signed", "deterministic", "from", "what it is")
 
 
-def _list_explainers() -> list[dict[str, Any]]:
+def _list_explainers() -> list[JsonObject]:
     """One row for each name; of a plug-in that cannot be used, why."""
     return [_explainer_row(name, source) for name, source in sorted(explainer_sources().items())]
 
 
-def _explainer_row(name: str, source: str) -> dict[str, Any]:
+def _explainer_row(name: str, source: str) -> JsonObject:
     """What people see of one explainer; what depends on its options is neither yes nor no."""
-    row: dict[str, Any] = {"name": name, "signed": None, "deterministic": None, "from": source}
+    row: JsonObject = {"name": name, "signed": None, "deterministic": None, "from": source}
     if source == "PyG":
         algorithm = name.removeprefix(PYG_PREFIX)
         known = (
@@ -52,12 +52,12 @@ def _first_paragraph(thing: type) -> str:
     return " ".join((thing.__doc__ or "").strip().partition("\n\n")[0].split())
 
 
-def _explainers_json(rows: list[dict[str, Any]]) -> str:
+def _explainers_json(rows: list[JsonObject]) -> str:
     """The list for programs."""
     return json.dumps(rows, indent=2)
 
 
-def _explainers_text(rows: list[dict[str, Any]]) -> str:
+def _explainers_text(rows: list[JsonObject]) -> str:
     """The list for people, in columns."""
     cells = [
         _EXPLAINER_HEADINGS,

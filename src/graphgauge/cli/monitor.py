@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from graphgauge.cli.console import JsonOption, QuietOption, command_group, json_text, notifications
-from graphgauge.core import BadFile, BadSetting
+from graphgauge.core import BadFile, BadSetting, JsonObject
 from graphgauge.evaluation import Results
 from graphgauge.lifecycle import (
     DEFAULT_DAYS,
@@ -311,7 +311,7 @@ def _notify_others(found: MonitoringRun, webhook: str | None, log: str | None) -
 # --- for people and programs ----------------------------------------------------------------------
 
 
-def _metric_lines(summary: dict[str, Any]) -> list[str]:
+def _metric_lines(summary: JsonObject) -> list[str]:
     """One line per metric: mean, median and number of targets."""
     return [
         f"  {metric:<22} mean {own['mean']:.4g}  median {own['quantiles'][3]:.4g}  n {own['n']}"

@@ -16,8 +16,8 @@ def _run_report(
     run: str,
     output: str | None,
     format: str | None,
-    asked: Mapping[str, Any],
-    told: Mapping[str, Any],
+    asked: Mapping[str, object],
+    told: Mapping[str, object],
 ) -> Path:
     """Write the report of the results in a folder.
 

@@ -1,9 +1,8 @@
 """From the words of the command line to a running service."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -24,9 +23,14 @@ class _ServeOptions:
     token_file: str | None
     expose: bool
     force: bool
+    host: str
+    port: int
+    hosts: tuple[str, ...]
+    budget_ms: float
+    rate: float
 
 
-def _run_serve(wishes: _ServeOptions, settings: Mapping[str, Any], tell: Notifier) -> None:
+def _run_serve(wishes: _ServeOptions, tell: Notifier) -> None:
     """Check everything that can be checked, then serve until told to stop."""
     from graphgauge.serve import (
         Settings,
@@ -40,9 +44,15 @@ def _run_serve(wishes: _ServeOptions, settings: Mapping[str, Any], tell: Notifie
 
     check_serve_extra()
     project = Project.read(wishes.config)
-    wanted, where = resolve_token(
-        Settings(**settings, seed=project.config.seed), wishes.token_file, os.environ
+    settings = Settings(
+        host=wishes.host,
+        port=wishes.port,
+        hosts=wishes.hosts,
+        budget_ms=wishes.budget_ms,
+        rate=wishes.rate,
+        seed=project.config.seed,
     )
+    wanted, where = resolve_token(settings, wishes.token_file, os.environ)
     if warning := check_exposure(wanted, wishes.expose):
         tell(f"graphgauge: {warning}")
     decision = None if wishes.decision is None else Decision.read(wishes.decision)
@@ -109,14 +119,19 @@ def serve_command(
     """Explain predictions of your own model over HTTP. The token is in GRAPHGAUGE_TOKEN, in
     --token-file, or made and shown.
     """
-    settings = {
-        "host": host,
-        "port": port,
-        "hosts": tuple(allowed_host or ()),
-        "budget_ms": budget_ms,
-        "rate": rate,
-    }
     wishes = _ServeOptions(
-        config, decision, tuple(allow or ()), fallback, audit, token_file, expose, force
+        config=config,
+        decision=decision,
+        allowed=tuple(allow or ()),
+        fallback=fallback,
+        audit=audit,
+        token_file=token_file,
+        expose=expose,
+        force=force,
+        host=host,
+        port=port,
+        hosts=tuple(allowed_host or ()),
+        budget_ms=budget_ms,
+        rate=rate,
     )
-    _run_serve(wishes, settings, Notifier(quiet))
+    _run_serve(wishes, Notifier(quiet))

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 import typer
@@ -20,10 +20,10 @@ from graphgauge.benchmark import (
     search_grid,
     write_network,
 )
-from graphgauge.core import GraphgaugeError, resolve_device
+from graphgauge.core import GraphgaugeError, JsonObject, resolve_device
 from graphgauge.datasets import NetworkTask, cache_folder, data_digest, find_network_tasks
 
-_TrainingRow = dict[str, Any]  #: what people see of one network, or its task and an "error"
+_TrainingRow = JsonObject  #: what people see of one network, or its task and an "error"
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _train_command_line(task: NetworkTask, wanted: GridSearch) -> str:
     )
 
 
-def _search_options(wanted: GridSearch) -> dict[str, Any]:
+def _search_options(wanted: GridSearch) -> JsonObject:
     """The options of a search that have a value."""
     stopping = wanted.stopping
     return {

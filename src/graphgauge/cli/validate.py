@@ -4,10 +4,11 @@ of the check.
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from graphgauge.core import JsonObject
 from graphgauge.evaluation import UNKNOWN_ACCURACY
 from graphgauge.lifecycle import (
     DECISION_FILE,
@@ -51,7 +52,7 @@ def _log_validation_to_mlflow(found: Validation, folder: Path, uri: str) -> str:
     return Tracker(uri, experiment="graphgauge-validation").validation(found, folder)
 
 
-def _validation_record(found: Validation, folder: Path) -> dict[str, Any]:
+def _validation_record(found: Validation, folder: Path) -> JsonObject:
     """The decision and where it is."""
     return {"code": found.check.code, "folder": str(folder), "decision": found.decision.record()}
 

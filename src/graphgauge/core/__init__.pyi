@@ -33,6 +33,7 @@ from .errors import OutOfMemory as OutOfMemory
 from .errors import OutOfTime as OutOfTime
 from .errors import UndefinedScore as UndefinedScore
 from .errors import UnknownName as UnknownName
+from .explanation_file import to_json_value as to_json_value
 from .exports import attach_exports as attach_exports
 from .exports import warn_renamed as warn_renamed
 from .finite import all_finite as all_finite
@@ -67,6 +68,11 @@ from .rng_state import temporary_global_seed as temporary_global_seed
 from .seeds import check_seed as check_seed
 from .seeds import derive_seed as derive_seed
 from .seeds import make_generator as make_generator
+from .target_ids import IDS_PER_LEVEL as IDS_PER_LEVEL
+from .target_ids import Target as Target
+from .target_ids import canonical_target as canonical_target
+from .target_ids import target_tuple as target_tuple
+from .target_view import POOLINGS as POOLINGS
 from .topk import largest_positions as largest_positions
 from .verdicts import FAIL as FAIL
 from .verdicts import NOT_APPLICABLE as NOT_APPLICABLE
@@ -77,10 +83,4 @@ from .verdicts import WARN as WARN
 from .verdicts import Verdict as Verdict
 from .verdicts import worst_outcome as worst_outcome
 from .versions import package_versions as package_versions
-from .xplanation import IDS_PER_LEVEL as IDS_PER_LEVEL
-from .xplanation import POOLINGS as POOLINGS
-from .xplanation import Target as Target
 from .xplanation import Xplanation as Xplanation
-from .xplanation import canonical_target as canonical_target
-from .xplanation import target_tuple as target_tuple
-from .xplanation import to_json_value as to_json_value

@@ -10,4 +10,4 @@ from typing import Any, TypeAlias
 #: an object as `json.loads` gives it
 JsonObject: TypeAlias = dict[str, Any]
 #: what `json.dumps` is given; it refuses values inside that JSON does not know
-JsonValue: TypeAlias = None | bool | int | float | str | Sequence[object] | Mapping[str, object]
+JsonValue: TypeAlias = bool | int | float | str | Sequence[object] | Mapping[str, object] | None

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphgauge.core.errors import BadSetting
-from graphgauge.core.xplanation import Target
+from graphgauge.core.target_ids import Target
 
 PASS, WARN, UNDECIDED, FAIL, NOT_APPLICABLE = "pass", "warn", "undecided", "fail", "not applicable"
 OUTCOMES = (NOT_APPLICABLE, PASS, WARN, UNDECIDED, FAIL)  #: from the least to the most worrying

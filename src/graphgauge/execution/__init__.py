@@ -1,4 +1,7 @@
-"""Many edited copies of graphs in one pass of a network: disjoint unions, message masks and memory budgets."""
+"""Many edited copies of graphs in one pass of a network.
+
+Disjoint unions, message masks and memory budgets.
+"""
 
 from graphgauge.core import attach_exports
 

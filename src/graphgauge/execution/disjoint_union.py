@@ -1,316 +1,44 @@
 """Disjoint unions: many computation graphs, or many edited copies of a few, as one graph for one
 call.
 
-Copy k of a union is a copy of computation graph ``of[k]``. The copies are laid out one after
+Copy k of a union is a copy of computation graph ``graph_index[k]``. The copies are laid out one after
 another by tensor operations only. No message crosses between copies, so one call of the network
 serves them all.
 
 On a CPU, the last bits of a row of a matrix product depend on its position in memory and on the
 number of rows, and those of a vectorised function (sigmoid, elu ...) on the distance to the end.
 Every copy must get the same bits in every union. So its nodes, its edges, its link and its graph
-each start at a multiple of ``ROW_ALIGNMENT`` = 16 rows, and all counts are filled up to multiples of 64, at
-least 128. The filling consists of zero nodes without an edge to any copy, and of edges among the
-last two of them. In graph tasks it forms graphs of its own.
+each start at a multiple of ``ROW_ALIGNMENT`` = 16 rows, and all counts are filled up to multiples
+of 64, at least 128. The filling consists of zero nodes without an edge to any copy, and of edges
+among the last two of them. In graph tasks it forms graphs of its own.
 """
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
-
-import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
-from graphgauge.core import BadSetting
-from graphgauge.execution.aligned_layout import (
-    ROW_ALIGNMENT,
-    AlignedLayout,
-    assign_edge_columns,
-    place_rows,
-)
-from graphgauge.execution.lazy_features import BatchFeatures, DenseFeatures, GatheredFeatures
-from graphgauge.execution.message_masking import Arrivals, EdgeUse
-from graphgauge.execution.norm_cache import NormalisedEdges, SelfLoopEdges, prepare_edges
+from graphgauge.execution.aligned_layout import ROW_ALIGNMENT, AlignedLayout, place_rows
+from graphgauge.execution.edge_replacement import replace_edges
+from graphgauge.execution.graph_batch import GraphBatch
+from graphgauge.execution.lazy_features import GatheredFeatures
 from graphgauge.subgraphs import ComputationGraphs, ragged_ranges
-
-
-@dataclass(frozen=True)
-class GraphBatch:
-    """K copies of computation graphs as one graph. Edits return a new batch.
-
-    A copy usually is one piece: a whole computation graph. Incremental removal shares pieces
-    between copies: there a piece is a graph or a single node of one, and each copy has target rows
-    of its own.
-
-    ``x``, ``edge_index`` and all other attributes have filling between and behind the copies.
-    ``node_at`` and ``edge_at`` hold the positions of the copies' own nodes and edges.
-
-    Args:
-        graphs: The computation graphs.
-        copy: Numbers of these copies in the whole request.  (K,)
-        of: Which computation graph each piece is a copy of.  (pieces,)
-        target_rows: Rows of the copies' target nodes, (K, 1) or (K, 2); (K, 0) in graph tasks.
-        align: 16, or 1 for no filling.
-        features: x, written out when it is needed.
-        node_attrs: Other node attributes that the network takes.
-        edge_attrs: Edge attributes that the network takes.
-        edge_index: Edges, with filling.
-        node_at: Row of each node.  (num_nodes,)
-        node_row: Its position in ``graphs.node``.  (num_nodes,)
-        node_copy: Its piece.  (num_nodes,)
-        edge_at: Column of each edge.  (num_edges,)
-        edge_row: Its position in ``graphs.edge``.  (num_edges,)
-        edge_copy: Its piece.  (num_edges,)
-        node_start: First row of each piece.  (pieces,)
-        edge_mask: Factor on each edge's messages.  (num_edges,)
-        edge_use: The edges that layers use, stored for the next pass.
-        arrivals: The messages that can arrive, stored for the next pass.
-        entries: Messages as matrix entries, stored for the next pass.
-        normalised: Normalised edges of GCN layers, stored for the next pass.
-        looped: Edges with self-loops of GAT layers, stored for the next pass.
-    """
-
-    graphs: ComputationGraphs
-    copy: Tensor
-    graph_index: Tensor
-    target_rows: Tensor
-    align: int
-    features: BatchFeatures
-    node_attrs: dict[str, Tensor]
-    edge_attrs: dict[str, Tensor]
-    edge_index: Tensor
-    node_at: Tensor
-    node_row: Tensor
-    node_copy: Tensor
-    edge_at: Tensor
-    edge_row: Tensor
-    edge_copy: Tensor
-    node_start: Tensor
-    edge_mask: Tensor | None = None
-    edge_use: EdgeUse = field(default_factory=dict, repr=False)
-    arrivals: Arrivals = field(default_factory=dict, repr=False)
-    entries: dict[Any, Any] = field(default_factory=dict, repr=False)
-    normalised: NormalisedEdges = field(default_factory=NormalisedEdges, repr=False)
-    looped: SelfLoopEdges = field(default_factory=SelfLoopEdges, repr=False)
-
-    def __len__(self) -> int:
-        return len(self.copy)
-
-    def __repr__(self) -> str:
-        return f"Union({len(self)} copies, {self.num_nodes} nodes, {self.num_edges} edges)"
-
-    @property
-    def x(self) -> Tensor:
-        """Features, with filling."""
-        return self.features.written
-
-    @property
-    def num_rows(self) -> int:
-        """Number of nodes, with filling."""
-        return self.features.shape[0]
-
-    @property
-    def num_nodes(self) -> int:
-        """Number of nodes of the copies."""
-        return len(self.node_at)
-
-    @property
-    def num_edges(self) -> int:
-        """Number of edges of the copies."""
-        return len(self.edge_at)
-
-    @property
-    def node_position(self) -> Tensor:
-        """Position of each node in its own graph; nodes below ``graphs.num_nodes[of]`` are scored.
-        (num_nodes,)
-        """
-        return self.node_row - self.graphs.node_ptr[self.graph_index][self.node_copy]
-
-    @property
-    def edge_position(self) -> Tensor:
-        """Position of each edge in its own graph; edges below ``graphs.num_edges[of]`` are
-        relevant.  (num_edges,)
-        """
-        return self.edge_row - self.graphs.edge_ptr[self.graph_index][self.edge_copy]
-
-    @property
-    def is_scored(self) -> Tensor:
-        """Which nodes are within the hops of their target, not in the halo.  (num_nodes,) bool"""
-        return self.node_position < self.graphs.num_nodes[self.graph_index][self.node_copy]
-
-    @property
-    def is_relevant(self) -> Tensor:
-        """Which edges can carry a message to their target.  (num_edges,) bool"""
-        return self.edge_position < self.graphs.num_edges[self.graph_index][self.edge_copy]
-
-    def with_x(self, x: Tensor) -> "GraphBatch":
-        """The same copies with other features: a tensor like ``x``, with the nodes' rows at
-        ``node_at``.
-        """
-        _check_edit_shape("x", x, torch.Size(self.features.shape))
-        if x.dtype != self.features.like.dtype:
-            raise BadSetting(
-                f"x must be {self.features.like.dtype} in this union, but is {x.dtype}."
-            )
-        return replace(self, features=DenseFeatures(x))
-
-    def with_features(self, features: BatchFeatures) -> "GraphBatch":
-        """The same copies with other features, which need not be written out."""
-        return replace(self, features=features)
-
-    def with_target_rows(self, target_rows: Tensor) -> "GraphBatch":
-        """The same graph with other target rows."""
-        return replace(self, target_rows=target_rows)
-
-    def with_mask(self, factor: Tensor) -> "GraphBatch":
-        """The same copies with each edge's messages multiplied by ``factor`` (num_edges,).
-
-        Normalisation stays as it is.
-        """
-        _check_edit_shape("factor", factor, self.edge_at.shape)
-        return replace(self, edge_mask=factor)
-
-    def with_weight_factor(self, factor: Tensor) -> "GraphBatch":
-        """The same copies with each edge's ``edge_weight`` multiplied by ``factor`` (num_edges,).
-
-        Normalisation follows the weights.
-        """
-        _check_edit_shape("factor", factor, self.edge_at.shape)
-        weight = self.edge_attrs["edge_weight"]
-        full = factor.new_ones(len(weight)).index_copy(0, self.edge_at, factor).to(weight.dtype)
-        return replace(
-            self,
-            edge_attrs={
-                **self.edge_attrs,
-                "edge_weight": weight * full.view(-1, *[1] * (weight.dim() - 1)),
-            },
-        )
-
-    def without_edges(self, gone: Tensor) -> "GraphBatch":
-        """The same copies without the edges under ``gone`` (num_edges,) bool; degrees and attention
-        change.
-        """
-        _check_edit_shape("gone", gone, self.edge_at.shape)
-        if self.graphs.weights is not None:
-            raise BadSetting(
-                "these graphs lack edges that set degrees, so none can be dropped: use those of "
-                "model.computation_graphs(targets)."
-            )
-        if gone.dtype != torch.bool:
-            raise BadSetting(f"gone must say yes or no for each edge (bool), but is {gone.dtype}.")
-        kept = (~gone).nonzero().squeeze(1)
-        mask = None if self.edge_mask is None else self.edge_mask[kept]
-        return _replace_edges(
-            replace(self, edge_mask=mask), self.edge_row[kept], self.edge_copy[kept]
-        )
-
-    def full_mask(self) -> Tensor | None:
-        """The factor of every column of ``edge_index``, 1 for the filling; None if there is no
-        mask.
-        """
-        if self.edge_mask is None:
-            return None
-        return self.edge_mask.new_ones(self.edge_index.size(1)).index_copy(
-            0, self.edge_at, self.edge_mask
-        )
-
-    def data(self, with_batch: bool, lazy: bool = False) -> Data:
-        """The input of the network, with the pairs of link targets.
-
-        Args:
-            with_batch: Also say which graph each node belongs to.
-            lazy: Features may be an `Unwritten` tensor, for networks without gradients.
-        """
-        source = self.graphs.source
-        x = self.features.for_network() if lazy else self.x
-        g = Data(x=x, edge_index=self.edge_index, **self.node_attrs, **self.edge_attrs)
-        for name, value in source.graph_attrs.items():
-            g[name] = (
-                self.per_graph(value) if self.target_rows.size(1) == 0 else copy_if_tensor(value)
-            )
-        if self.target_rows.size(1) == 2:
-            g.edge_label_index = self.pairs
-        if with_batch:
-            g.batch = self.batch
-        return g
-
-    def select_target_rows(self, rows: Tensor) -> Tensor:
-        """The rows of the copies' targets among the network's rows.  (rows, columns) -> (K,
-        columns)
-        """
-        if self.target_rows.size(1) == 1:
-            return rows.index_select(0, self.target_rows[:, 0])
-        return rows.index_select(0, self.output_row) if len(rows) == self.num_outputs else rows
-
-    @property
-    def output_row(self) -> Tensor:
-        """Which of the links or graphs in the network's output are the copies' own.  (K,)"""
-        return torch.arange(len(self), device=self.graph_index.device) * self.align
-
-    @cached_property
-    def num_outputs(self) -> int:
-        """Number of links or graphs in the network's output, with filling."""
-        return AlignedLayout.from_counts(torch.ones_like(self.copy), self.align, spare=1).size
-
-    @cached_property
-    def pairs(self) -> Tensor:
-        """The copies' link targets, with pairs of filling nodes.  (2, num_answers)"""
-        filler = (
-            self.edge_index.new_tensor([[self.num_rows - 2], [self.num_rows - 1]])
-            .expand(2, self.num_outputs)
-            .clone()
-        )
-        filler[:, self.output_row] = self.target_rows.t()
-        return filler
-
-    @cached_property
-    def batch(self) -> Tensor:
-        """The graph of each row, in rising order: copy k is graph ``align * k``, and filling the
-        one after it.
-        """
-        batch = torch.full((self.num_rows,), self.num_outputs - 1, device=self.graph_index.device)
-        if len(self) and self.align > 1:
-            gap = (
-                torch.bucketize(
-                    torch.arange(len(batch), device=batch.device), self.node_start, right=True
-                )
-                - 1
-            )
-            batch = torch.where(gap < len(self) - 1, gap * self.align + 1, batch)
-        batch[self.node_at] = self.output_row[self.node_copy]
-        inner = self.node_attrs.get("batch")  # the data's own: a graph within each copy
-        return (
-            batch
-            if inner is None
-            else (batch * (int(inner.max()) + 1) + inner).unique(return_inverse=True)[1]
-        )
-
-    def per_graph(self, value: Tensor) -> Tensor:
-        """The rows of a graph attribute (G, ...) for the graphs of `batch`; zeros for the
-        filling.
-        """
-        rows = value.new_zeros(self.num_outputs, *value.shape[1:])
-        return rows.index_copy(0, self.output_row, value[self.graphs.target[self.graph_index, 0]])
-
-
-def _check_edit_shape(name: str, values: Tensor, shape: torch.Size) -> None:
-    """Raise BadSetting unless an edit fits its union."""
-    if values.shape != shape:
-        raise BadSetting(
-            f"{name} must have shape {tuple(shape)} in this union, but has {tuple(values.shape)}."
-        )
 
 
 def build_batch(
     graphs: ComputationGraphs, of: Tensor, copy: Tensor, align: int = ROW_ALIGNMENT
 ) -> GraphBatch:
-    """The union of unedited copies of ``graphs[of[0]], graphs[of[1]], ...``."""
+    """The union of unedited copies of ``graphs[of[0]], graphs[of[1]], ...``.
+
+    Args:
+        graphs: The graphs to copy.
+        of: Which graph each copy is of.  (K,)
+        copy: Numbers of these copies in the whole request.  (K,)
+        align: Each copy starts at a multiple of this many rows; 1 for no filling.
+    """
     node_copy, node_row = ragged_ranges(graphs.node_ptr[of], graphs.sizes[of])
     edge_copy, edge_row = ragged_ranges(graphs.edge_ptr[of], graphs.edge_sizes[of])
     layout = AlignedLayout.from_counts(graphs.sizes[of], align, spare=2)
     node_at = layout.start[node_copy] + node_row - graphs.node_ptr[of][node_copy]
     bare = build_edgeless_batch(graphs, of, copy, node_row, node_copy, node_at, layout, align)
-    return _replace_edges(bare, edge_row, edge_copy)
+    return replace_edges(bare, edge_row, edge_copy)
 
 
 def build_edgeless_batch(
@@ -323,8 +51,17 @@ def build_edgeless_batch(
     layout: AlignedLayout,
     align: int,
 ) -> GraphBatch:
-    """A union without edges: pieces of ``graphs[of]`` with the nodes ``node_row`` in the rows
-    ``node_at``.
+    """A union without edges, of pieces of computation graphs.
+
+    Args:
+        graphs: The graphs to copy.
+        of: Which graph each piece is of.  (pieces,)
+        copy: Numbers of these copies in the whole request.  (K,)
+        node_row: Position of each node in ``graphs.node``.  (num_nodes,)
+        node_copy: The piece that each node belongs to.  (num_nodes,)
+        node_at: The row of the union that each node gets.  (num_nodes,)
+        layout: First row of each piece, and the number of rows.
+        align: Each piece starts at a multiple of this many rows; 1 for no filling.
     """
     others = {name: value for name, value in graphs.source.node_attrs.items() if name != "x"}
     return GraphBatch(
@@ -370,51 +107,3 @@ def _gather_features(
         0, node_at, layout.start[own][node_copy] + position
     )
     return GatheredFeatures(graphs.source.x, node, index)
-
-
-def _replace_edges(union: GraphBatch, edge_row: Tensor, edge_copy: Tensor) -> GraphBatch:
-    """Replace the edges of ``union`` by these edges of its graphs, given in the order of their
-    copies.
-    """
-    return replace_edge_ends(
-        union,
-        union.graphs.edge_index[:, edge_row] + union.node_start[edge_copy],
-        edge_row,
-        edge_copy,
-    )
-
-
-def replace_edge_ends(
-    union: GraphBatch, ends: Tensor, edge_row: Tensor, edge_copy: Tensor
-) -> GraphBatch:
-    """Replace the edges of ``union`` by edges between the rows ``ends`` (2, num_edges)."""
-    graphs, num_rows = union.graphs, union.num_rows
-    edge_at, num_links, size = assign_edge_columns(
-        edge_copy, ends[0] == ends[1], len(union.graph_index), union.align
-    )
-    edge_index = ends.new_full((2, size), num_rows - 1)
-    edge_index[0, :num_links] = num_rows - 2
-    edge_index[:, edge_at] = ends
-    edge, weights = graphs.edge[edge_row], graphs.weights
-    places = (edge_index, edge, edge_at, graphs.node[union.node_row], union.node_at, num_rows)
-    return replace(
-        union,
-        edge_index=edge_index,
-        edge_attrs={
-            name: place_rows(value, edge, edge_at, size)
-            for name, value in graphs.source.edge_attrs.items()
-        },
-        edge_at=edge_at,
-        edge_row=edge_row,
-        edge_copy=edge_copy,
-        edge_use={},
-        arrivals={},
-        entries={},
-        normalised=NormalisedEdges() if weights is None else prepare_edges(weights, *places),
-        looped=SelfLoopEdges(),
-    )
-
-
-def copy_if_tensor(value: Any) -> Any:
-    """A copy of a tensor, so that a network may write into its input; anything else unchanged."""
-    return value.clone() if isinstance(value, Tensor) else value

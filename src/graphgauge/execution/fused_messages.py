@@ -13,8 +13,8 @@ product replaces the zeros that it returns. With g = dL/d out the gradients are 
     dL/dx = W' g                dL/dw_uv = g_v · x_u                for the entries of W only
 
 Self-loops that a layer adds, one for each row, are a diagonal: w_vv x_v. If messages are scaled on
-their way to z m + (1 - z) b, with a number z for each and one vector b for all (`MessageScaling`), the sum
-is that of z w_uv x_u, and (Σ_u 1 - z_uv) b.
+their way to z m + (1 - z) b, with a number z for each and one vector b for all
+(`MessageScaling`), the sum is that of z w_uv x_u, and (Σ_u 1 - z_uv) b.
 
 A sparse matrix needs its entries row by row. The edges of each computation graph are sorted by head
 once, and the order of a union's edges follows from that without sorting.
@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -33,12 +33,13 @@ from torch.nn import Module
 from torch_geometric.nn import GATConv, GCNConv, MessagePassing
 from torch_geometric.utils.sparse import index2ptr
 
-from graphgauge.execution.disjoint_union import GraphBatch
+from graphgauge.execution.graph_batch import GraphBatch
 from graphgauge.execution.message_masking import MessageScaling
 from graphgauge.execution.message_pruning import MessagePruner
 from graphgauge.subgraphs import message_layers
 
-_PropagateInputs = tuple[Tensor, Any, dict[str, Any]]
+#: what `propagate` is given: edges, size, and inputs by name
+_PropagateInputs = tuple[Tensor, object, dict[str, Any]]
 
 #: layers whose messages are rows times numbers, and the name under which `propagate` gets the
 #: numbers
@@ -72,13 +73,16 @@ def _is_fusable_layer(layer: MessagePassing) -> bool:
 
 @contextmanager
 def fuse_messages(net: Module, fused: "MessageFusion") -> Iterator[None]:
-    """Make the layers of ``net`` compute products. Enter it after `only_arriving`, whose hooks come
-    first.
+    """Make the layers of ``net`` compute products.
+
+    Args:
+        net: The network.
+        fused: The hooks of one pass. Enter `prune_messages` before, so that its hooks come first.
     """
     with ExitStack() as stack:
         for layer in message_layers(net):
-            stack.callback(layer.register_propagate_forward_pre_hook(fused.before).remove)
-            stack.callback(layer.register_propagate_forward_hook(fused.after).remove)
+            stack.callback(layer.register_propagate_forward_pre_hook(fused.replace_inputs).remove)
+            stack.callback(layer.register_propagate_forward_hook(fused.replace_output).remove)
         yield
 
 
@@ -98,14 +102,14 @@ class MessageFusion:
         self.calls = 0
         self.product: Tensor | None = None
 
-    def before(self, layer: MessagePassing, inputs: _PropagateInputs) -> _PropagateInputs:
+    def replace_inputs(self, layer: MessagePassing, inputs: _PropagateInputs) -> _PropagateInputs:
         """Compute the product and leave the layer no edge."""
         used, size, given = inputs
         name = _WEIGHT_ARGUMENTS[type(layer)]
         x = given["x"][0] if isinstance(given["x"], tuple) else given["x"]
         heads = x.view(len(x), -1, x.size(-1))
         weight = given[name] if given[name] is not None else x.new_ones(used.size(1))
-        entries = self.entries(used)
+        entries = self._entries(used)
         change = (
             None
             if self.scaling is None
@@ -124,12 +128,14 @@ class MessageFusion:
                 self.product = self.product + (closed[:, None] * baseline).view(x.shape)
         return used[:, :0], size, {**given, name: None if given[name] is None else given[name][:0]}
 
-    def after(self, layer: MessagePassing, inputs: _PropagateInputs, out: Tensor) -> Tensor | None:
+    def replace_output(
+        self, layer: MessagePassing, inputs: _PropagateInputs, out: Tensor
+    ) -> Tensor | None:
         """Replace the sum of no messages by the product."""
         product, self.product = self.product, None
         return product
 
-    def entries(self, used: Tensor) -> "_MatrixEntries":
+    def _entries(self, used: Tensor) -> "MatrixEntries":
         """The messages of the running call as matrix entries, computed once per union and number of
         messages.
         """
@@ -137,15 +143,24 @@ class MessageFusion:
         key = (self.calls if at is not None else -1, used.size(1))
         if key not in self.union.entries:
             self.union.entries[key] = _build_entries(self.union, used, at)
-        found: _MatrixEntries = self.union.entries[key]
-        return found
+        return self.union.entries[key]
+
+
+class _ProductContext(Protocol):
+    """What `torch.autograd` keeps of a product between its two passes."""
+
+    entries: "MatrixEntries"
+    saved_tensors: tuple[Tensor, Tensor]
+    needs_input_grad: tuple[bool, bool, bool]
+
+    def save_for_backward(self, *tensors: Tensor) -> None: ...
 
 
 class _SparseProduct(torch.autograd.Function):
     """The product W x, differentiable in the entries of W and in x; see above."""
 
     @staticmethod
-    def forward(ctx: Any, value: Tensor, x: Tensor, entries: "_MatrixEntries") -> Tensor:
+    def forward(ctx: _ProductContext, value: Tensor, x: Tensor, entries: "MatrixEntries") -> Tensor:
         """(entries,), (rows, H) -> (rows, H)"""
         ctx.save_for_backward(value, x)
         ctx.entries = entries
@@ -153,7 +168,7 @@ class _SparseProduct(torch.autograd.Function):
             return entries.matrix(value) @ x
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+    def backward(ctx: _ProductContext, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         """Compute the gradients that are needed."""
         (value, x), entries, grad = ctx.saved_tensors, ctx.entries, grads[0].contiguous()
         wants_value, wants_x, _ = ctx.needs_input_grad
@@ -163,7 +178,7 @@ class _SparseProduct(torch.autograd.Function):
 
 
 @dataclass(frozen=True)
-class _MatrixEntries:
+class MatrixEntries:
     """Messages as the entries of a sparse matrix, sorted by row, and of a diagonal.
 
     Args:
@@ -242,7 +257,7 @@ def _without_sparse_warnings() -> Iterator[None]:
         yield
 
 
-def _build_entries(union: GraphBatch, used: Tensor, at: Tensor | None) -> _MatrixEntries:
+def _build_entries(union: GraphBatch, used: Tensor, at: Tensor | None) -> MatrixEntries:
     """The matrix entries of the messages along ``used`` (2, messages), which a layer uses.
 
     ``at`` says which of the layer's messages these are; None for all.
@@ -265,7 +280,7 @@ def _build_entries(union: GraphBatch, used: Tensor, at: Tensor | None) -> _Matri
     (loop,) = (~is_edge).nonzero(as_tuple=True)
     narrow = torch.int32 if max(used.size(1), rows) < 2**31 else torch.int64
     start = index2ptr(used[1, order], rows)
-    return _MatrixEntries(
+    return MatrixEntries(
         place.where(is_edge, -1),
         order,
         start.to(narrow),

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from graphgauge.core import BadSetting
 from graphgauge.execution.aligned_layout import round_up_to_multiple
-from graphgauge.execution.disjoint_union import GraphBatch, build_batch
+from graphgauge.execution.disjoint_union import build_batch
+from graphgauge.execution.graph_batch import GraphBatch
 from graphgauge.subgraphs import ComputationGraphs
 
 CopySizes = tuple[Tensor, Tensor, Tensor]

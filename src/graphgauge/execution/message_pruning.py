@@ -37,7 +37,7 @@ from torch_geometric.nn import (
 )
 
 from graphgauge.execution.aligned_layout import AlignedLayout
-from graphgauge.execution.disjoint_union import GraphBatch
+from graphgauge.execution.graph_batch import GraphBatch
 from graphgauge.subgraphs import ComputationGraphs, message_layers
 
 #: layers whose messages are rows of x, some times a number of their edge

@@ -1,5 +1,4 @@
-"""The base class of all explainers: a model and a list of targets in, one explanation per target
-out.
+"""The base class of all explainers, which explain a list of targets of one model.
 
 A subclass is a frozen dataclass whose fields are its parameters. It implements one method,
 `scores`, for a batch of computation graphs, so that all targets share the passes through the
@@ -11,7 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -19,6 +18,7 @@ from graphgauge.core import (
     BadExplanation,
     BadSetting,
     GraphgaugeWarning,
+    JsonObject,
     Target,
     Xplanation,
     all_finite,
@@ -28,10 +28,10 @@ from graphgauge.core import (
     warn_renamed,
 )
 from graphgauge.explainers.edge_score_warnings import warn_about_missing_edge_scores
-from graphgauge.explainers.explained_class import parse_labels
+from graphgauge.explainers.explained_class import LabelsLike, parse_labels
 from graphgauge.explainers.network_checks import check_wrapped_model
 from graphgauge.models import BaseModel, borrow_network, digest_of_network
-from graphgauge.subgraphs import ComputationGraphs, Targets
+from graphgauge.subgraphs import ComputationGraphs, Targets, TargetsLike
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class BaseExplainer(ABC):
     deterministic: ClassVar[bool]
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> JsonObject:
         """The parameters that rebuild this explainer: ``type(explainer)(**explainer.params)``."""
         return asdict(self)
 
@@ -107,7 +107,7 @@ class BaseExplainer(ABC):
         return False
 
     def explain(
-        self, model: BaseModel, targets: Any, seed: int = 0, label: Any = None
+        self, model: BaseModel, targets: TargetsLike, seed: int = 0, label: LabelsLike = None
     ) -> list[Xplanation]:
         """Explain the predictions for all targets in one batch.
 
@@ -137,22 +137,34 @@ class BaseExplainer(ABC):
             if chosen is None:
                 return self.explain_in_session(model, targets, seed)
             return self.explain_in_session(
-                model, targets, seed, self.check_label(model, targets, chosen)
+                model, targets, seed, self._check_label(model, targets, chosen)
             )
 
     def recompute(self, model: BaseModel, x: Xplanation) -> Xplanation:
-        """Compute a stored explanation again; with the same model it has the same scores."""
+        """Compute a stored explanation again; with the same model it has the same scores.
+
+        Args:
+            model: The wrapped network that was explained.
+            x: The explanation. Its target, seed and class are used, and its number among the
+                explanations of the same target in one call.
+        """
         chosen = {} if x.label is None else {"label": x.label}
         return self.explain(model, [x.target] * (x.occurrence + 1), seed=x.seed or 0, **chosen)[-1]
 
     def again(self, model: BaseModel, x: Xplanation) -> Xplanation:
-        """Do the same as `recompute`, which is this method's new name."""
+        """Do the same as `recompute`, which is this method's new name.
+
+        Args:
+            model: The wrapped network that was explained.
+            x: The explanation.
+        """
         warn_renamed("BaseExplainer.again", "recompute")
         return self.recompute(model, x)
 
-    def check_label(self, model: BaseModel, targets: Targets, label: Tensor) -> Tensor:
-        """Raise BadSetting for classes that are not predicted, unless the explainer can explain
-        them. (T,) -> (T,)
+    def _check_label(self, model: BaseModel, targets: Targets, label: Tensor) -> Tensor:
+        """Return the classes to explain, or raise BadSetting if the explainer cannot. (T,) -> (T,)
+
+        All explainers explain predicted classes; other classes need `explains_labels`.
         """
         other = (
             []
@@ -169,7 +181,7 @@ class BaseExplainer(ABC):
         return label
 
     def explain_in_session(
-        self, model: BaseModel, targets: Any, seed: int, label: Tensor | None = None
+        self, model: BaseModel, targets: TargetsLike, seed: int, label: Tensor | None = None
     ) -> list[Xplanation]:
         """Do the work of `explain` for callers that have a model session open.
 
@@ -190,27 +202,30 @@ class BaseExplainer(ABC):
         prediction = model.pred_continuous(targets)
         with progress_bar(len(graphs), self.name):
             scores = _check_packed_shapes(self.scores(model, graphs, seeds), graphs, self.name)
-        shared = {
-            "explainer": self.name,
-            "params": self.params,
-            "level": model.level,
-            "seed": seed,
-            "network": network,
-        }
+        params = self.params
         share = (time.perf_counter() - start) / max(len(graphs), 1)
         classes = [None] * len(graphs) if label is None else label.tolist()
+        num_nodes, num_edges = graphs.count_lists
         xs = [
-            _unpack_explanation(
-                graphs,
-                k,
-                scores,
+            Xplanation(
+                target=graph.target,
+                nodes=graph.nodes,
+                edges=graph.edges,
+                num_nodes=graph.num_source_nodes,
+                num_edges=graph.num_source_edges,
+                feature_score=_scores_of_graph(scores.feature, graph.node_slice, num_nodes[k]),
+                edge_score=_scores_of_graph(scores.edge, graph.edge_slice, num_edges[k]),
+                level=model.level,
                 prediction=prediction[k],
+                explainer=self.name,
+                params=params,
+                seed=seed,
                 occurrence=numbered[k][1],
                 seconds=share,
+                network=network,
                 label=classes[k],
-                **shared,
             )
-            for k in range(len(graphs))
+            for k, graph in enumerate(graphs)
         ]
         _warn_about_nonfinite_scores(self.name, scores, xs)
         return xs
@@ -226,7 +241,7 @@ class BaseExplainer(ABC):
         """
 
 
-def _check_packed_shapes(scores: Any, graphs: ComputationGraphs, name: str) -> Scores:
+def _check_packed_shapes(scores: object, graphs: ComputationGraphs, name: str) -> Scores:
     """Raise BadExplanation unless the scores have the shapes of the packed graphs."""
     if not isinstance(scores, Scores):
         raise BadExplanation(
@@ -258,26 +273,9 @@ def number_occurrences(targets: list[Target]) -> list[tuple[Target, int]]:
     return numbered
 
 
-def _unpack_explanation(
-    graphs: ComputationGraphs, k: int, scores: Scores, **fields: Any
-) -> Xplanation:
-    """Cut the explanation of graph k out of the packed scores."""
-    graph = graphs[k]
-    nodes, edges = graph.nodes, graph.edges
-    return Xplanation(
-        target=graph.target,
-        nodes=nodes,
-        edges=edges,
-        num_nodes=graph.num_source_nodes,
-        num_edges=graph.num_source_edges,
-        feature_score=None
-        if scores.feature is None
-        else scores.feature[graph.node_slice][: len(nodes)].clone(),
-        edge_score=None
-        if scores.edge is None
-        else scores.edge[graph.edge_slice][: len(edges)].clone(),
-        **fields,
-    )
+def _scores_of_graph(packed: Tensor | None, part: slice, count: int) -> Tensor | None:
+    """Copy the scores of one graph's ``count`` nodes or edges, without those of its halo."""
+    return None if packed is None else packed[part][:count].clone()
 
 
 def _warn_about_nonfinite_scores(name: str, scores: Scores, xs: list[Xplanation]) -> None:
@@ -301,11 +299,17 @@ def _all_scores_finite(*sides: Tensor | None) -> bool:
 
 
 def target_output(model: BaseModel, raw: Tensor, label: Tensor | None, what: str) -> Tensor:
-    """The number that is explained, one for each copy. raw (K, columns), label (K,) -> (K,)
+    """The number that is explained, one for each copy of a graph. (K,)
 
-    For regression this is the predicted value. For classification it is the probability of the
-    class ``label``, or with ``what="logit"`` its logit. If the network returns one column, that
-    column is the logit of the second class, and its negative is the logit of the first class.
+    For regression this is the predicted value. For classification it is the probability or the
+    logit of a class. If the network returns one column, that column is the logit of the second
+    class, and its negative is the logit of the first class.
+
+    Args:
+        model: The wrapped network.
+        raw: What the network returned for K copies (K, columns).
+        label: The class to explain in each copy (K,); None for regression.
+        what: "prob" or "logit".
     """
     if label is None:
         return model.interpret(raw)

@@ -2,13 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from graphgauge.core import BadExplanation, BadSetting, import_object, temporary_global_seed
+from graphgauge.core import (
+    BadExplanation,
+    BadSetting,
+    JsonObject,
+    import_object,
+    temporary_global_seed,
+)
 from graphgauge.explainers.base import BaseExplainer, Scores
 from graphgauge.explainers.explained_class import accepts_label
 from graphgauge.explainers.sequential import OBJECT_PREFIX, explain_sequentially
@@ -16,7 +23,7 @@ from graphgauge.models import BaseModel
 from graphgauge.subgraphs import ComputationGraph, ComputationGraphs
 
 #: feature scores and edge scores of one target, as a function returns them
-_RawScores = tuple[Any, Any]
+_RawScores = tuple[Tensor | NDArray[np.generic] | None, Tensor | NDArray[np.generic] | None]
 _SCOPES = ("computation graph", "whole graph")
 
 
@@ -50,7 +57,7 @@ class CallableExplainer(BaseExplainer):
     ('last_edges', torch.Size([2]))
     """
 
-    function: Callable[[BaseModel, Any], _RawScores] | str
+    function: Callable[..., _RawScores] | str
     name: str = field(default="", kw_only=True)  # type: ignore[misc]
     signed: bool = field(default=True, kw_only=True)  # type: ignore[misc]
     deterministic: bool = field(default=False, kw_only=True)  # type: ignore[misc]
@@ -69,7 +76,7 @@ class CallableExplainer(BaseExplainer):
             )
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> JsonObject:
         """The parameters that rebuild this explainer.
 
         If the function cannot be imported, ``function`` is a text that only names it.
@@ -88,7 +95,13 @@ class CallableExplainer(BaseExplainer):
         return accepts_label(self.function)
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """Explain one target after another."""
+        """Explain one target after another.
+
+        Args:
+            model: The wrapped network, with which the function is called.
+            graphs: The computation graphs of T targets.
+            seeds: T seeds of the global random states, one for each call of the function.
+        """
         classes = graphs.chosen_class
 
         def explain(graph: ComputationGraph, seed: int) -> tuple[Tensor | None, Tensor | None]:
@@ -102,7 +115,7 @@ class CallableExplainer(BaseExplainer):
         return explain_sequentially(model, graphs, seeds, explain)
 
 
-def _resolve_function(function: Any) -> Callable[..., Any]:
+def _resolve_function(function: object) -> Callable[..., object]:
     """Return the function, importing it if ``function`` is an import string."""
     if isinstance(function, str):
         try:
@@ -120,7 +133,7 @@ def _resolve_function(function: Any) -> Callable[..., Any]:
     return function
 
 
-def _format_import_string(function: Any) -> str:
+def _format_import_string(function: object) -> str:
     """Where a function can be imported from, or a text that names a function that cannot be
     imported.
     """
@@ -135,7 +148,7 @@ def _format_import_string(function: Any) -> str:
 
 
 def _cut_to_computation_graph(
-    scores: Any, graph: ComputationGraph, explainer: CallableExplainer
+    scores: object, graph: ComputationGraph, explainer: CallableExplainer
 ) -> tuple[Tensor | None, Tensor | None]:
     """Check the scores that a function returned and cut them to the computation graph."""
     name, x = explainer.name, graph.batch.source.x
@@ -199,7 +212,7 @@ def _infer_scope(
     return fitting[0]
 
 
-def _to_score_tensor(side: Any, x: Tensor, name: str) -> Tensor | None:
+def _to_score_tensor(side: object, x: Tensor, name: str) -> Tensor | None:
     """Convert scores to a tensor with the type and device of the features, without gradient."""
     if side is None:
         return None

@@ -22,7 +22,14 @@ _WARNS_OF_MISSING_EDGES: ContextVar[bool] = ContextVar(
 def warn_about_missing_edge_scores(
     model: BaseModel, explainers: Iterable["BaseExplainer"], stacklevel: int = 2
 ) -> None:
-    """Warn which explainers will score features only, why, and what would score edges instead."""
+    """Warn which explainers will score features only, why, and what would score edges instead.
+
+    Args:
+        model: The wrapped network.
+        explainers: The explainers that will explain it.
+        stacklevel: Which caller the warning points to: 1 is the code that calls this function, 2
+            its caller, and so on.
+    """
     names = sorted({explainer.name for explainer in explainers if explainer.needs_masks})
     if not names or not _WARNS_OF_MISSING_EDGES.get() or can_mask_messages(model):
         return

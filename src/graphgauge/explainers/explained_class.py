@@ -9,7 +9,7 @@ a list or tensor     one of these for each target
 import inspect
 from collections.abc import Mapping, Sequence
 from operator import index
-from typing import Any, TypeAlias
+from typing import SupportsIndex, TypeAlias
 
 import numpy as np
 import torch
@@ -34,6 +34,10 @@ def classes_to_explain(model: BaseModel, graphs: ComputationGraphs) -> Tensor | 
 
     The predicted class is that on the whole graph.
 
+    Args:
+        model: The wrapped network.
+        graphs: The computation graphs of T targets, with the chosen classes if there are any.
+
     Returns:
         The class numbers (T,), or None for regression.
     """
@@ -44,8 +48,10 @@ def classes_to_explain(model: BaseModel, graphs: ComputationGraphs) -> Tensor | 
     return model.pred_discrete(graphs.targets)
 
 
-def accepts_label(function: Any) -> bool:
+def accepts_label(function: object) -> bool:
     """Whether a function has a parameter ``label``."""
+    if not callable(function):
+        return False
     try:
         return "label" in inspect.signature(function).parameters
     except (TypeError, ValueError):  # functions written in C may have no signature
@@ -53,9 +59,19 @@ def accepts_label(function: Any) -> bool:
 
 
 def parse_labels(model: BaseModel, targets: Targets, label: LabelsLike) -> Tensor | None:
-    """Parse the argument ``label`` into one class number for each target. (T,)
+    """Parse the argument ``label`` into one class number for each target.
 
-    Returns None if ``label`` is None: the predicted classes are explained.
+    Args:
+        model: The wrapped network, whose data holds the names of classes and the true classes.
+        targets: T targets.
+        label: A class number, a class name, "predicted" or "true" for all targets, or a list or
+            tensor with one of these for each.
+
+    Returns:
+        The class numbers (T,), or None if ``label`` is None: the predicted classes are explained.
+
+    Raises:
+        BadSetting: There is no such class, or the model predicts values.
     """
     if label is None:
         return None
@@ -81,7 +97,7 @@ def parse_labels(model: BaseModel, targets: Targets, label: LabelsLike) -> Tenso
     return classes
 
 
-def _broadcast_label(label: Any, count: int) -> list[Any]:
+def _broadcast_label(label: LabelsLike, count: int) -> list[object]:
     """Repeat a single label for ``count`` targets, or check that there is one label for each."""
     if isinstance(label, (Tensor, np.ndarray)):
         label = label.tolist()
@@ -95,16 +111,16 @@ def _broadcast_label(label: Any, count: int) -> list[Any]:
     return list(label)
 
 
-def _is_label_keyword(one: Any) -> bool:
+def _is_label_keyword(one: object) -> bool:
     """Whether a label is None, "predicted" or "true"."""
     return one is None or (isinstance(one, str) and one in (_PREDICTED, _TRUE))
 
 
-def _parse_class(model: BaseModel, one: Any) -> int:
+def _parse_class(model: BaseModel, one: object) -> int:
     """Parse a class number or a class name."""
     if isinstance(one, str):
         return _find_class_by_name(model, one)
-    if isinstance(one, bool) or not hasattr(one, "__index__"):
+    if isinstance(one, bool) or not isinstance(one, SupportsIndex):
         raise BadSetting(f"label must be {_LABEL_FORMS}, but {one!r} was given.")
     number = index(one)
     _check_class_number(model, number)
@@ -150,9 +166,12 @@ def _find_true_classes(model: BaseModel, targets: Targets) -> Tensor:
             "label='true' needs one class for each target, but this network predicts labels: use "
             "label=1 or label=0."
         )
-    truth = {"node": _true_node_classes, "link": _true_link_classes, "graph": _true_graph_classes}[
-        model.level
-    ](model.data, targets.ids.cpu())
+    look_up = {
+        "node": _true_node_classes,
+        "link": _true_link_classes,
+        "graph": _true_graph_classes,
+    }[model.level]
+    truth = look_up(model, targets.ids.cpu())
     if truth.is_floating_point() and not bool((truth == truth.round()).all()):
         raise BadSetting(
             "label='true' needs whole numbers of classes in the data, but its labels are fractions "
@@ -161,8 +180,9 @@ def _find_true_classes(model: BaseModel, targets: Targets) -> Tensor:
     return truth.to(model.source.device, torch.int64)
 
 
-def _true_node_classes(data: Any, targets: Tensor) -> Tensor:
+def _true_node_classes(model: BaseModel, targets: Tensor) -> Tensor:
     """The entries of ``data.y`` for node targets. (T, 1) -> (T,)"""
+    data = model.data
     y = data.get("y")
     if not isinstance(y, Tensor) or y.dim() == 0 or y.numel() != data.num_nodes:
         raise BadSetting(
@@ -172,11 +192,11 @@ def _true_node_classes(data: Any, targets: Tensor) -> Tensor:
     return y.reshape(-1).cpu()[targets[:, 0]]
 
 
-def _true_graph_classes(data: Any, targets: Tensor) -> Tensor:
+def _true_graph_classes(model: BaseModel, targets: Tensor) -> Tensor:
     """The ``y`` of each graph target. (T, 1) -> (T,)"""
     classes = []
     for number in targets[:, 0].tolist():
-        y = data[number].get("y")
+        y = model.data[number].get("y")
         if not isinstance(y, Tensor) or y.numel() != 1:
             raise BadSetting(
                 f"label='true' needs one class in data[{number}].y, {_describe_labels_found(y)}."
@@ -185,9 +205,9 @@ def _true_graph_classes(data: Any, targets: Tensor) -> Tensor:
     return torch.stack(classes) if classes else torch.zeros(0, dtype=torch.int64)
 
 
-def _true_link_classes(data: Any, targets: Tensor) -> Tensor:
+def _true_link_classes(model: BaseModel, targets: Tensor) -> Tensor:
     """The ``data.edge_label`` of link targets in ``data.edge_label_index``. (T, 2) -> (T,)"""
-    pairs, y = data.get("edge_label_index"), data.get("edge_label")
+    pairs, y = model.data.get("edge_label_index"), model.data.get("edge_label")
     if not isinstance(pairs, Tensor) or not isinstance(y, Tensor) or y.numel() != pairs.size(1):
         raise BadSetting(
             "label='true' needs data.edge_label with one class for each pair in "
@@ -206,7 +226,7 @@ def _true_link_classes(data: Any, targets: Tensor) -> Tensor:
     return torch.stack([class_of_link[pair] for pair in links])
 
 
-def _describe_labels_found(y: Any) -> str:
+def _describe_labels_found(y: object) -> str:
     """Describe the labels that the data has, for an error message."""
     if isinstance(y, Tensor):
         return f"but there is a tensor of shape {tuple(y.shape)}"
@@ -222,8 +242,8 @@ def _check_known_classes(model: BaseModel, classes: Tensor, targets: Targets) ->
         (target,) = targets[bad[:1]]
         raise BadSetting(
             f"the data has class {int(classes[bad[0]])} for target {target}, but the network's "
-            f"{count_classes(model)} classes are 0..{count_classes(model) - 1}: give another class for "
-            "it."
+            f"{count_classes(model)} classes are 0..{count_classes(model) - 1}: give another class "
+            "for it."
         )
 
 

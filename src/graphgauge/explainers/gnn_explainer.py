@@ -96,8 +96,14 @@ class GNNExplainer(BaseExplainer):
         return True
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """Optimise the masks of all targets together."""
-        optimise = self.optimiser(model, graphs, seeds)
+        """Optimise the masks of all targets together.
+
+        Args:
+            model: The wrapped network.
+            graphs: The computation graphs of T targets.
+            seeds: T seeds; the masks of graph k start at random numbers from ``seeds[k]``.
+        """
+        optimise = self._optimiser(model, graphs, seeds)
         return collect_learned_scores(
             model,
             graphs,
@@ -106,7 +112,7 @@ class GNNExplainer(BaseExplainer):
             self.name,
         )
 
-    def optimiser(
+    def _optimiser(
         self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]
     ) -> Callable[[GraphBatch, int], LearnedScores]:
         """Return a function that learns the masks of a batch in a given number of epochs."""
@@ -115,7 +121,7 @@ class GNNExplainer(BaseExplainer):
 
         def optimise(union: GraphBatch, epochs: int) -> LearnedScores:
             copies = MaskedBatch(model, union, with_edges)
-            masks = self.masks(
+            masks = self._masks(
                 copies, [seeds[k] for k in union.graph_index.tolist()], std[union.graph_index]
             )
             adam = torch.optim.Adam(
@@ -145,7 +151,7 @@ class GNNExplainer(BaseExplainer):
 
         return optimise
 
-    def masks(self, copies: MaskedBatch, seeds: list[int], std: Tensor) -> list[LearnedMask]:
+    def _masks(self, copies: MaskedBatch, seeds: list[int], std: Tensor) -> list[LearnedMask]:
         """The randomly initialised masks of features and, if messages can be masked, of edges."""
         features, edges, like = copies.features, copies.edges, copies.value
         start = _FEATURE_STD * features.drawn(seeds, "features", like)
@@ -159,8 +165,9 @@ class GNNExplainer(BaseExplainer):
 
 
 def _initial_edge_std(model: BaseModel, graphs: ComputationGraphs) -> Tensor:
-    """Standard deviation sqrt(2 / N) of PyG's initial edge logits; N counts the whole graph's
-    nodes. (T,)
+    """Standard deviation sqrt(2 / N) of PyG's initial edge logits. (T,)
+
+    N is the number of nodes of the whole graph.
     """
     num_nodes = graphs.num_nodes
     if model.level != "graph":

@@ -17,7 +17,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from graphgauge.explainers.base import (
     zero_feature_scores,
 )
 from graphgauge.explainers.explained_class import classes_to_explain
+from graphgauge.explainers.gradient_rules import GradientRules
 from graphgauge.explainers.network_checks import can_mask_messages
 from graphgauge.explainers.parameter_checks import check_explain_output, check_positive_integer
 from graphgauge.models import BaseModel
@@ -45,6 +46,8 @@ _BatchGradients = tuple[Tensor, Tensor | None]
 @dataclass(frozen=True)
 class _GradientExplainer(BaseExplainer):
     """Base class of explainers whose scores come from gradients of the explained output.
+
+    Subclasses may override `_rules`, `_differentiate` and `_check_pass`.
 
     Args:
         explain_output: "prob" explains the probability of the class, "logit" its logit. Regression
@@ -73,31 +76,35 @@ class _GradientExplainer(BaseExplainer):
 
     @property
     def has_rules(self) -> bool:
-        """Whether `rules` must see the operations inside message-passing layers."""
+        """Whether `_rules` must see the operations inside message-passing layers."""
         return False
 
-    def rules(self, model: BaseModel, union: GraphBatch) -> AbstractContextManager[Any]:
-        """Context in which operations of the network have other gradient rules. By default none
-        do.
+    def _rules(
+        self, model: BaseModel, union: GraphBatch
+    ) -> AbstractContextManager[GradientRules | None]:
+        """The context in which operations of the network have other gradient rules.
+
+        By default none has.
         """
         return nullcontext()
 
-    def differentiate(
-        self, output: Tensor, leaves: list[Tensor], rules: Any
+    def _differentiate(
+        self, output: Tensor, leaves: list[Tensor], rules: GradientRules | None
     ) -> tuple[Tensor | None, ...]:
         """Gradients of the explained outputs (K,) with respect to ``leaves``.
 
-        An entry is None if the outputs do not depend on that leaf.
+        ``rules`` is what the context of `_rules` gave. An entry is None if the outputs do not
+        depend on that leaf.
         """
         return torch.autograd.grad(output.sum(), leaves, allow_unused=True)
 
-    def check_pass(self, model: BaseModel, union: GraphBatch, raw: Tensor) -> None:
+    def _check_pass(self, model: BaseModel, union: GraphBatch, raw: Tensor) -> None:
         """Raise BadModel if raw outputs (K, columns) show that the rules do not fit the network.
 
         By default there is nothing to check.
         """
 
-    def scores_edges(self, model: BaseModel) -> bool:
+    def _scores_edges(self, model: BaseModel) -> bool:
         """Whether edges get scores. Raises BadSetting if the network does not take edge weights."""
         if self.edge_factor == "message":
             return can_mask_messages(model)
@@ -110,14 +117,14 @@ class _GradientExplainer(BaseExplainer):
             )
         return True
 
-    def gradients(
+    def _gradients(
         self, model: BaseModel, label: Tensor | None, scale: Tensor | None = None
     ) -> Callable[[GraphBatch], _BatchGradients]:
         """Return a function that computes the gradients of a batch.
 
         Features and edge factors of copy k are multiplied by ``scale[k]``, if a scale is given.
         """
-        with_edges = self.scores_edges(model)
+        with_edges = self._scores_edges(model)
         on_weight = self.edge_factor == "weight"
 
         def work(union: GraphBatch) -> _BatchGradients:
@@ -130,12 +137,12 @@ class _GradientExplainer(BaseExplainer):
                     leaves.append(factor)
                     edit = edited.with_weight_factor if on_weight else edited.with_mask
                     edited = edit(factor)
-                with self.rules(model, union) as rules:
+                with self._rules(model, union) as rules:
                     raw = model.executor.outputs(edited, written=self.has_rules)
-                self.check_pass(model, union, raw.detach())
+                self._check_pass(model, union, raw.detach())
                 target_label = None if label is None else label[union.graph_index]
                 output = target_output(model, raw, target_label, self.explain_output)
-                grads = self.differentiate(output, leaves, rules)
+                grads = self._differentiate(output, leaves, rules)
             feature, *edge = (
                 torch.zeros_like(leaf) if grad is None else grad
                 for leaf, grad in zip(leaves, grads, strict=True)
@@ -153,8 +160,9 @@ def _scale_features(union: GraphBatch, scale: Tensor) -> Tensor:
 
 
 def _message_factors(union: GraphBatch, scale: Tensor | None) -> Tensor:
-    """Factors on the messages: ``scale[k]`` on the relevant edges of copy k, 1 on other edges.
-    (num_edges,)
+    """Factors on the messages of a batch. (num_edges,)
+
+    They are ``scale[k]`` on the relevant edges of copy k, and 1 on other edges.
     """
     ones = union.x.new_ones(union.num_edges)
     if scale is None:
@@ -166,13 +174,19 @@ def _message_factors(union: GraphBatch, scale: Tensor | None) -> Tensor:
 class PlainGradient(_GradientExplainer):
     """Base class of explainers that need one gradient at the input.
 
-    Subclasses turn gradients into scores with `feature_score` and `edge_score`.
+    Subclasses turn gradients into scores with `_feature_score` and `_edge_score`.
     """
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """Run one forward and one backward pass."""
+        """Run one forward and one backward pass.
+
+        Args:
+            model: The wrapped network.
+            graphs: The computation graphs of T targets.
+            seeds: Not used, because a gradient has no random draws.
+        """
         feature, edge = zero_feature_scores(graphs), zero_edge_scores(graphs)
-        work = self.gradients(model, classes_to_explain(model, graphs))
+        work = self._gradients(model, classes_to_explain(model, graphs))
 
         def write(result: tuple[GraphBatch, _BatchGradients]) -> None:
             union, (for_nodes, for_edges) = result
@@ -184,16 +198,16 @@ class PlainGradient(_GradientExplainer):
         model.for_each(lambda union: (union, work(union)), write, graphs, kind=repr(self))
         x = graphs.source.x[graphs.node]
         return Scores(
-            self.feature_score(x, feature),
-            self.edge_score(edge) if self.scores_edges(model) else None,
+            self._feature_score(x, feature),
+            self._edge_score(edge) if self._scores_edges(model) else None,
         )
 
     @abstractmethod
-    def feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
+    def _feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
         """Scores of features ``x`` from their gradients, both (sum of nodes, F)."""
 
     @abstractmethod
-    def edge_score(self, gradient: Tensor) -> Tensor:
+    def _edge_score(self, gradient: Tensor) -> Tensor:
         """Scores of edges from the gradients of their factors, which are 1. (sum of edges,)"""
 
 
@@ -202,8 +216,10 @@ class Saliency(PlainGradient):
     """The absolute gradient: how strongly the output reacts to a feature or a message.
 
     Args:
-        explain_output: "prob" or "logit"; see `_GradientExplainer`.
-        edge_factor: "message" or "weight"; see `_GradientExplainer`.
+        explain_output: "prob" explains the probability of the class, "logit" its logit. Regression
+            models explain their value.
+        edge_factor: Where the factors on edges act. "message": on messages, so that normalisation
+            stays as it is. "weight": on edge_weight, and so through the normalisation.
 
     >>> import torch, graphgauge as gg
     >>> from torch_geometric.data import Data
@@ -219,11 +235,11 @@ class Saliency(PlainGradient):
     signed = False
     deterministic = True
 
-    def feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
+    def _feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
         """|df/dx|."""
         return gradient.abs()
 
-    def edge_score(self, gradient: Tensor) -> Tensor:
+    def _edge_score(self, gradient: Tensor) -> Tensor:
         """|df/dm|."""
         return gradient.abs()
 
@@ -233,8 +249,10 @@ class InputXGradient(PlainGradient):
     """The gradient times the input: the first-order effect of removing a feature or a message.
 
     Args:
-        explain_output: "prob" or "logit"; see `_GradientExplainer`.
-        edge_factor: "message" or "weight"; see `_GradientExplainer`.
+        explain_output: "prob" explains the probability of the class, "logit" its logit. Regression
+            models explain their value.
+        edge_factor: Where the factors on edges act. "message": on messages, so that normalisation
+            stays as it is. "weight": on edge_weight, and so through the normalisation.
 
     >>> import torch, graphgauge as gg
     >>> from torch_geometric.data import Data
@@ -250,11 +268,11 @@ class InputXGradient(PlainGradient):
     signed = True
     deterministic = True
 
-    def feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
+    def _feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
         """The product x df/dx."""
         return x * gradient
 
-    def edge_score(self, gradient: Tensor) -> Tensor:
+    def _edge_score(self, gradient: Tensor) -> Tensor:
         """The gradient df/dm, since m is 1."""
         return gradient
 
@@ -266,8 +284,10 @@ class IntegratedGradients(_GradientExplainer):
     The scores of all features and edges of a target sum to f(x, 1) - f(0, 0).
 
     Args:
-        explain_output: "prob" or "logit"; see `_GradientExplainer`.
-        edge_factor: "message" or "weight"; see `_GradientExplainer`.
+        explain_output: "prob" explains the probability of the class, "logit" its logit. Regression
+            models explain their value.
+        edge_factor: Where the factors on edges act. "message": on messages, so that normalisation
+            stays as it is. "weight": on edge_weight, and so through the normalisation.
         steps: Points of the Gauss-Legendre quadrature.
 
     >>> import torch, graphgauge as gg
@@ -290,15 +310,19 @@ class IntegratedGradients(_GradientExplainer):
         check_positive_integer("steps", self.steps)
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """Run all steps of all targets as copies in one batch; the steps of a target are
-        adjacent.
+        """Run all steps of all targets as copies in one batch; steps of a target are adjacent.
+
+        Args:
+            model: The wrapped network.
+            graphs: The computation graphs of T targets.
+            seeds: Not used, because the points of the quadrature are fixed.
         """
         feature, edge = zero_feature_scores(graphs), zero_edge_scores(graphs)
         of = torch.arange(len(graphs), device=graphs.node.device).repeat_interleave(self.steps)
         alpha, weight = (
             values.to(feature).repeat(len(graphs)) for values in _gauss_legendre(self.steps)
         )
-        work = self.gradients(model, classes_to_explain(model, graphs), scale=alpha)
+        work = self._gradients(model, classes_to_explain(model, graphs), scale=alpha)
 
         def add(result: tuple[GraphBatch, _BatchGradients]) -> None:
             union, (for_nodes, for_edges) = result
@@ -310,7 +334,7 @@ class IntegratedGradients(_GradientExplainer):
 
         model.for_each(lambda union: (union, work(union)), add, graphs, of, kind=repr(self))
         return Scores(
-            graphs.source.x[graphs.node] * feature, edge if self.scores_edges(model) else None
+            graphs.source.x[graphs.node] * feature, edge if self._scores_edges(model) else None
         )
 
 

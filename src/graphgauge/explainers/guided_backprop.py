@@ -16,15 +16,21 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from torch import Tensor, nn
 from torch.autograd import Function
+from torch.autograd.function import FunctionCtx
 
 from graphgauge.core import BadSetting, GraphgaugeWarning
 from graphgauge.execution import GraphBatch
 from graphgauge.explainers.base import Scores
-from graphgauge.explainers.gradient_rules import ActivationRule, GradientRules
+from graphgauge.explainers.gradient_rules import (
+    ActivationRule,
+    GradientRules,
+    Operand,
+    Operation,
+)
 from graphgauge.explainers.gradients import PlainGradient
 from graphgauge.models import BaseModel
 from graphgauge.subgraphs import ComputationGraphs
@@ -35,11 +41,13 @@ _Activation = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class _RectifiedGradientExplainer(PlainGradient):
-    """Base class of explainers that clip gradients at rectifiers.
+    """Base class of explainers that clip gradients at rectifiers; a subclass defines `_rectified`.
 
     Args:
-        explain_output: "prob" or "logit"; see `GradientExplainer`.
-        edge_factor: "message" or "weight"; see `GradientExplainer`.
+        explain_output: "prob" explains the probability of the class, "logit" its logit. Regression
+            models explain their value.
+        edge_factor: Where the factors on edges act. "message": on messages, so that normalisation
+            stays as it is. "weight": on edge_weight, and so through the normalisation.
         variant: "default" clips at every rectifier between layers, "captum" at `nn.ReLU` modules
             only.
     """
@@ -54,21 +62,27 @@ class _RectifiedGradientExplainer(PlainGradient):
             )
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """Run one pass. Warns if no rectifier is clipped, so that scores are the plain gradient."""
-        if len(graphs) and not self.num_rectifiers(model):
+        """Run one pass. Warns if no rectifier is clipped, so that scores are the plain gradient.
+
+        Args:
+            model: The wrapped network.
+            graphs: The computation graphs of T targets.
+            seeds: Not used, because a gradient has no random draws.
+        """
+        if len(graphs) and not self._num_rectifiers(model):
             warnings.warn(_plain_gradient_warning(self, model), GraphgaugeWarning, stacklevel=5)
         return super().scores(model, graphs, seeds)
 
-    def rules(self, model: BaseModel, union: GraphBatch) -> GradientRules:
+    def _rules(self, model: BaseModel, union: GraphBatch) -> GradientRules:
         """Clip at rectifiers."""
-        return _RectifierRules(model.net, self.rectified, only_modules=self.variant == "captum")
+        return _RectifierRules(model.net, self._rectified, only_modules=self.variant == "captum")
 
-    def num_rectifiers(self, model: BaseModel) -> int:
+    def _num_rectifiers(self, model: BaseModel) -> int:
         """Number of rectifiers that one pass of the network meets."""
 
         def count() -> int:
             rules = _RectifierRules(
-                model.net, self.rectified, only_modules=self.variant == "captum"
+                model.net, self._rectified, only_modules=self.variant == "captum"
             )
             with rules:
                 model.run_once()
@@ -78,14 +92,14 @@ class _RectifiedGradientExplainer(PlainGradient):
 
     @staticmethod
     @abstractmethod
-    def rectified(activation: _Activation, x: Tensor) -> Tensor:
+    def _rectified(activation: _Activation, x: Tensor) -> Tensor:
         """Compute ``activation(x)``, with a clipped gradient."""
 
-    def feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
+    def _feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
         """The clipped gradient."""
         return gradient
 
-    def edge_score(self, gradient: Tensor) -> Tensor:
+    def _edge_score(self, gradient: Tensor) -> Tensor:
         """The clipped gradient."""
         return gradient
 
@@ -95,8 +109,10 @@ class GuidedBackprop(_RectifiedGradientExplainer):
     """The gradient, clipped at the input of every rectifier.
 
     Args:
-        explain_output: "prob" or "logit"; see `GradientExplainer`.
-        edge_factor: "message" or "weight"; see `GradientExplainer`.
+        explain_output: "prob" explains the probability of the class, "logit" its logit. Regression
+            models explain their value.
+        edge_factor: Where the factors on edges act. "message": on messages, so that normalisation
+            stays as it is. "weight": on edge_weight, and so through the normalisation.
         variant: "default" clips at every rectifier between layers, "captum" at `nn.ReLU` modules
             only.
 
@@ -115,7 +131,7 @@ class GuidedBackprop(_RectifiedGradientExplainer):
     deterministic = True
 
     @staticmethod
-    def rectified(activation: _Activation, x: Tensor) -> Tensor:
+    def _rectified(activation: _Activation, x: Tensor) -> Tensor:
         """max(g act'(x), 0)."""
         return activation(_ClippedGradient.apply(x))
 
@@ -126,8 +142,10 @@ class Deconvolution(_RectifiedGradientExplainer):
     derivative.
 
     Args:
-        explain_output: "prob" or "logit"; see `GradientExplainer`.
-        edge_factor: "message" or "weight"; see `GradientExplainer`.
+        explain_output: "prob" explains the probability of the class, "logit" its logit. Regression
+            models explain their value.
+        edge_factor: Where the factors on edges act. "message": on messages, so that normalisation
+            stays as it is. "weight": on edge_weight, and so through the normalisation.
         variant: "default" clips at every rectifier between layers, "captum" at `nn.ReLU` modules
             only.
 
@@ -146,7 +164,7 @@ class Deconvolution(_RectifiedGradientExplainer):
     deterministic = True
 
     @staticmethod
-    def rectified(activation: _Activation, x: Tensor) -> Tensor:
+    def _rectified(activation: _Activation, x: Tensor) -> Tensor:
         """max(g, 0)."""
         return _ClippedPassThrough.apply(x, activation(x.detach().clone()))
 
@@ -163,36 +181,38 @@ class _RectifierRules(GradientRules):
         """Track when an `nn.ReLU` module runs."""
         for module in self.net.modules():
             if isinstance(module, nn.ReLU):
-                self.hooks.callback(module.register_forward_pre_hook(self.mark(True)).remove)
-                self.hooks.callback(module.register_forward_hook(self.mark(False)).remove)
+                self.hooks.callback(module.register_forward_pre_hook(self._mark(True)).remove)
+                self.hooks.callback(module.register_forward_hook(self._mark(False)).remove)
 
-    def mark(self, entering: bool) -> Callable[..., None]:
+    def _mark(self, entering: bool) -> Callable[..., None]:
         """A hook that records whether an `nn.ReLU` module is running."""
 
-        def hook(*_: Any) -> None:
+        def hook(*_: object) -> None:
             self.in_module = entering
 
         return hook
 
-    def apply(self, func: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+    def apply(
+        self, func: Operation, name: str, args: tuple[Operand, ...], kwargs: dict[str, Operand]
+    ) -> Tensor:
         """Apply the rule if the operation is a rectifier that is to be clipped."""
         is_caught = self.in_module or not (self.only_modules or self.passing)
         if name.removesuffix("_") not in _RECTIFIERS or not is_caught:
             return func(*args, **kwargs)
         self.caught += 1
-        return self.replaced(self.rule, func, args, kwargs)
+        return self.apply_activation_rule(self.rule, func, args, kwargs)
 
 
 class _ClippedGradient(Function):
     """A copy of x whose gradient is clipped at 0."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, x: Tensor) -> Tensor:
         """Copy."""
         return x.clone()
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> Tensor:
         """max(g, 0)."""
         return gradient.clamp(min=0)
 
@@ -201,12 +221,12 @@ class _ClippedPassThrough(Function):
     """The value ``y``; its gradient goes to ``x``, clipped at 0."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, x: Tensor, y: Tensor) -> Tensor:
         """Copy y."""
         return y.clone()
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor, None]:
         """max(g, 0) for x."""
         return gradient.clamp(min=0), None
 

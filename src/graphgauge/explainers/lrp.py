@@ -1,5 +1,4 @@
-"""Layer-wise relevance propagation (LRP; Bach et al., 2015): the output, propagated back to
-features.
+"""Layer-wise relevance propagation (LRP; Bach et al., 2015), from the output back to the features.
 
 Relevance is input times gradient of a network with the same values and other derivatives. Every
 operation y(x) is replaced by one that is homogeneous of degree 1. By Euler's theorem Σ x dy/dx = y,
@@ -29,7 +28,7 @@ together: the gradient for a factor on them.
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -37,6 +36,7 @@ from torch import Tensor
 from graphgauge.core import BadModel, BadSetting
 from graphgauge.execution import GraphBatch
 from graphgauge.explainers.base import Scores
+from graphgauge.explainers.gradient_rules import GradientRules
 from graphgauge.explainers.gradients import PlainGradient
 from graphgauge.explainers.lrp_captum import captum_rules
 from graphgauge.explainers.lrp_conservation import check_conservation
@@ -54,7 +54,8 @@ class LRP(PlainGradient):
 
     Args:
         explain_output: "logit"; with ``variant="captum"`` also "prob", its default.
-        edge_factor: "message" or "weight"; see `GradientExplainer`.
+        edge_factor: Where the factors on edges act. "message": on messages, so that normalisation
+            stays as it is. "weight": on edge_weight, and so through the normalisation.
         variant: "gamma", or "captum": the ε-rule as Captum applies it to PyG's networks, which
             loses relevance and explains the probability.
         gamma: How much the γ-rule favours summands with the sign of their sum; 0 is no preference.
@@ -94,7 +95,13 @@ class LRP(PlainGradient):
         super().__post_init__()
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
-        """Run one forward and one backward pass."""
+        """Run one forward and one backward pass.
+
+        Args:
+            model: The wrapped network.
+            graphs: The computation graphs of T targets.
+            seeds: Not used, because relevance is propagated without random draws.
+        """
         if self.variant == "gamma":
             check_visible_operations("LRP", model)
             check_supported_layers(model.net)
@@ -105,17 +112,22 @@ class LRP(PlainGradient):
         """True: attention and the aggregation of messages have rules."""
         return True
 
-    def rules(self, model: BaseModel, union: GraphBatch) -> AbstractContextManager[Any]:
+    def _rules(
+        self, model: BaseModel, union: GraphBatch
+    ) -> AbstractContextManager[GradientRules | None]:
         """Homogeneous operations, or Captum's hooks."""
         if self.variant == "captum":
             return captum_rules(model.net)
         return ConservingRules(model.net, self.gamma, _returns_logits(model), union)
 
-    def differentiate(
-        self, output: Tensor, leaves: list[Tensor], rules: Any
+    def _differentiate(
+        self, output: Tensor, leaves: list[Tensor], rules: GradientRules | None
     ) -> tuple[Tensor | None, ...]:
-        """Gradients of the explained outputs (K,), after checking that relevance is conserved."""
-        if self.variant == "captum":
+        """Gradients of the explained outputs (K,), after checking that relevance is conserved.
+
+        Captum's rules are hooks, not `ConservingRules`, and do not conserve it.
+        """
+        if not isinstance(rules, ConservingRules):
             return torch.autograd.grad((output.detach() * output).sum(), leaves, allow_unused=True)
         ones = list(rules.ones.values())
         grads = torch.autograd.grad(output.sum(), [*leaves, *ones], allow_unused=True)
@@ -127,7 +139,7 @@ class LRP(PlainGradient):
         check_conservation(rules, output.detach(), leaves[0].detach(), grads[0], shares)
         return grads[: len(leaves)]
 
-    def check_pass(self, model: BaseModel, union: GraphBatch, raw: Tensor) -> None:
+    def _check_pass(self, model: BaseModel, union: GraphBatch, raw: Tensor) -> None:
         """Raise BadModel unless the logits that were found give the network's probabilities."""
         if self.variant == "captum" or _returns_logits(model):
             return
@@ -139,13 +151,13 @@ class LRP(PlainGradient):
                 "return logits from the network."
             )
 
-    def feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
+    def _feature_score(self, x: Tensor, gradient: Tensor) -> Tensor:
         """Input times gradient; with Captum's rules the gradient, in which the input is a factor
         already.
         """
         return x * gradient if self.variant == "gamma" else gradient
 
-    def edge_score(self, gradient: Tensor) -> Tensor:
+    def _edge_score(self, gradient: Tensor) -> Tensor:
         """The relevance that messages carry."""
         return gradient
 

@@ -25,7 +25,7 @@ gradient is df/dz, which the rules treat as a relevance.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -63,10 +63,16 @@ class _EpsilonRule:
         #: by id; holding the tensors keeps their ids unique
         self.multiplied: dict[int, Tensor] = {}
 
-    def after(self, layer: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
-        """Forward hook: add gradient hooks to the inputs and the output of ``layer``.
+    def after(self, layer: nn.Module, inputs: tuple[object, ...], output: object) -> Tensor:
+        """Forward hook: add gradient hooks to the inputs and the output of a layer.
 
-        The layer returns a clone, so that hooks of later layers run before those of this one.
+        Args:
+            layer: The layer.
+            inputs: What it was called with.
+            output: What it returned.
+
+        Returns:
+            A clone of the output, so that hooks of later layers run before those of this one.
         """
         if not isinstance(output, Tensor):
             raise BadModel(
@@ -93,19 +99,28 @@ class _PassThrough:
     def __init__(self) -> None:
         self.left: dict[nn.Module, Tensor] = {}
 
-    def before(self, layer: nn.Module, inputs: tuple[Any, ...]) -> Tensor:
-        """Forward pre-hook: give the input of ``layer`` its output's gradient, if one has arrived.
+    def before(self, layer: nn.Module, inputs: tuple[Tensor]) -> Tensor:
+        """Forward pre-hook: give the input of a layer its output's gradient, if one has arrived.
 
-        The layer receives a clone, so that it can work in place.
+        Args:
+            layer: The layer.
+            inputs: Its only input.
+
+        Returns:
+            A clone of the input, so that the layer can work in place.
         """
         (entered,) = inputs
         if _carries_relevance(entered):
             entered.register_hook(lambda gradient: self.left.get(layer))
         return entered.clone()
 
-    def after(self, layer: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
-        """Forward hook: remember the gradient of the output after all other rules have modified
-        it.
+    def after(self, layer: nn.Module, inputs: tuple[object, ...], output: Tensor) -> None:
+        """Forward hook: remember the gradient of the output, modified by all other rules.
+
+        Args:
+            layer: The layer.
+            inputs: What it was called with; not used.
+            output: What it returned.
         """
         if output.grad_fn is not None:
             output.grad_fn.register_prehook(
@@ -113,7 +128,7 @@ class _PassThrough:
             )
 
 
-def _carries_relevance(value: Any) -> bool:
+def _carries_relevance(value: object) -> TypeGuard[Tensor]:
     """Whether a tensor carries relevance. Parameters do not; they outlive the pass."""
     return isinstance(value, Tensor) and value.requires_grad and not isinstance(value, nn.Parameter)
 

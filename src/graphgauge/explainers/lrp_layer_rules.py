@@ -3,12 +3,12 @@
 To support a further layer: if it computes with the operations below, add its class to
 `_SUPPORTED_LAYERS` (message passing), `_SUPPORTED_AGGREGATIONS` or `_SUPPORTED_MODULES`. If it uses
 an operation without a rule, write the rule as a method of `ConservingRules` and map the name of the
-operation to it in `ConservingRules.rule_of`. Each rule must be homogeneous of degree 1 (see `lrp`);
-`lrp_conservation` checks in every pass that no relevance is lost.
+operation to it in `ConservingRules._rule_of`. Each rule must be homogeneous of degree 1 (see
+`lrp`); `lrp_conservation` checks in every pass that no relevance is lost.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeGuard
 
 import torch
 import torch.nn.functional as F
@@ -27,7 +27,12 @@ from torch_geometric.nn import (
 
 from graphgauge.core import BadModel
 from graphgauge.execution import GraphBatch
-from graphgauge.explainers.gradient_rules import GradientRules, freeze_parameters
+from graphgauge.explainers.gradient_rules import (
+    GradientRules,
+    Operand,
+    Operation,
+    freeze_parameters,
+)
 
 _SUPPORTED_LAYERS = (GCNConv, GATConv, GATv2Conv, SAGEConv, GINConv, GINEConv, GraphConv)
 _SUPPORTED_AGGREGATIONS = (
@@ -72,7 +77,7 @@ class ConservingRules(GradientRules):
         self.ones: dict[int, Tensor] = {}
         self.ends = 0
 
-    def share(self, constant: Any, shape: torch.Size | tuple[int, ...]) -> Any:
+    def _share(self, constant: Operand, shape: torch.Size | tuple[int, ...]) -> Tensor:
         """Multiply each row of a constant summand by its factor in ``ones``."""
         rows = shape[0] if shape else 1
         if rows not in self.ones:
@@ -89,91 +94,96 @@ class ConservingRules(GradientRules):
                 handle = layer.register_edge_update_forward_hook(lambda *args: args[-1].detach())
                 self.hooks.callback(handle.remove)
 
-    def apply(self, func: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+    def apply(
+        self, func: Operation, name: str, args: tuple[Operand, ...], kwargs: dict[str, Operand]
+    ) -> Tensor:
         """Apply the rule of an operation, if it has one and depends on features or edge factors."""
-        rule = self.rule_of(name)
+        rule = self._rule_of(name)
         if rule is None or not any(_needs_gradient(item) for item in (*args, *kwargs.values())):
             return func(*args, **kwargs)
         return rule(func, *args, **kwargs)
 
-    def rule_of(self, name: str) -> Callable[..., Any] | None:
+    def _rule_of(self, name: str) -> Callable[..., Tensor] | None:
         """Return the rule for operations of this name, or None."""
         plain = name.removesuffix("_") if not name.endswith("__") else name
         if plain in (*_ACTIVATIONS, "normalize"):
-            return self.activation
+            return self._activation
         if plain in _SUMS:
-            return self.plus_constant
+            return self._plus_constant
         if plain in _PRODUCTS and not self.passing:
-            return self.product
+            return self._product
         if plain in _TO_PROBABILITIES and not self.passing and not self.ends_in_logits:
-            return self.end
+            return self._end
         if plain in _QUOTIENTS:
-            return self.quotient
-        others: dict[str, Callable[..., Any]] = {
-            "linear": self.linear,
-            "batch_norm": self.batch_norm,
-            "addmm": self.addmm,
+            return self._quotient
+        others: dict[str, Callable[..., Tensor]] = {
+            "linear": self._linear,
+            "batch_norm": self._batch_norm,
+            "addmm": self._addmm,
         }
         return others.get(plain)
 
-    def linear(
-        self, func: Callable[..., Any], input: Tensor, weight: Tensor, bias: Tensor | None = None
+    def _linear(
+        self, func: Operation, input: Tensor, weight: Tensor, bias: Tensor | None = None
     ) -> Tensor:
         """The γ-rule: y = z' [z / z']."""
         shape = (*input.shape[:-1], weight.size(0))
         return _gamma_linear(
-            input, weight, None if bias is None else self.share(bias, shape), self.gamma
+            input, weight, None if bias is None else self._share(bias, shape), self.gamma
         )
 
-    def addmm(
-        self, func: Callable[..., Any], input: Tensor, mat1: Tensor, mat2: Tensor, **kwargs: Any
+    def _addmm(
+        self, func: Operation, input: Tensor, mat1: Tensor, mat2: Tensor, **kwargs: Operand
     ) -> Tensor:
         """The γ-rule for a matrix product plus a bias."""
         if kwargs or _needs_gradient(input) or _needs_gradient(mat2):
             return func(input, mat1, mat2, **kwargs)
         return _gamma_linear(
-            mat1, mat2.t(), self.share(input, (mat1.size(0), mat2.size(1))), self.gamma
+            mat1, mat2.t(), self._share(input, (mat1.size(0), mat2.size(1))), self.gamma
         )
 
-    def activation(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Tensor:
+    def _activation(self, func: Operation, *args: Operand, **kwargs: Operand) -> Tensor:
         """The rule y = x [act(x) / x]."""
-        return self.replaced(
+        return self.apply_activation_rule(
             lambda act, x: x * _safe_ratio(act(x.detach().clone()), x.detach()), func, args, kwargs
         )
 
-    def plus_constant(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def _plus_constant(self, func: Operation, *args: Operand, **kwargs: Operand) -> Tensor:
         """A constant summand receives its share of the relevance."""
         (first, second), rest = _split_operands(args, kwargs)
-        if not _both_need_gradients(first, second):
+        if not (_needs_gradient(first) and _needs_gradient(second)):
             shape = torch.broadcast_shapes(
                 *(item.shape for item in (first, second) if isinstance(item, Tensor))
             )
             first, second = (
-                item if _needs_gradient(item) else self.share(item, shape)
+                item if _needs_gradient(item) else self._share(item, shape)
                 for item in (first, second)
             )
         return func(first, second, **rest)
 
-    def product(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """The rule y = (u [v] + [u] v) / 2 if both factors depend on features; the γ-rule for x
-        W.
+    def _product(self, func: Operation, *args: Operand, **kwargs: Operand) -> Tensor:
+        """The rule y = (u [v] + [u] v) / 2 if both factors depend on features.
+
+        A product x W has the γ-rule.
         """
         (first, second), rest = _split_operands(args, kwargs)
-        if _both_need_gradients(first, second):
+        if _needs_gradient(first) and _needs_gradient(second):
             return (func(first, second.detach(), **rest) + func(first.detach(), second, **rest)) / 2
         is_matmul = getattr(func, "__name__", "") in ("matmul", "mm", "__matmul__")
-        if is_matmul and _needs_gradient(first) and second.dim() == 2:
+        if not (is_matmul and _needs_gradient(first) and isinstance(second, Tensor)):
+            return func(first, second, **rest)
+        if second.dim() == 2:
             return _gamma_linear(first, second.t(), None, self.gamma)
         return func(first, second, **rest)
 
-    def quotient(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def _quotient(self, func: Operation, *args: Operand, **kwargs: Operand) -> Tensor:
         """The rule y = u / [v]."""
         (first, second), rest = _split_operands(args, kwargs)
         return func(first, second.detach() if isinstance(second, Tensor) else second, **rest)
 
-    def batch_norm(
+    def _batch_norm(
         self,
-        func: Callable[..., Any],
+        func: Operation,
         input: Tensor,
         running_mean: Tensor | None,
         running_var: Tensor | None,
@@ -192,9 +202,9 @@ class ConservingRules(GradientRules):
         scale = (running_var + eps).rsqrt() * (1 if weight is None else weight)
         shift = (0 if bias is None else bias) - running_mean * scale
         shape = (1, -1, *[1] * (input.dim() - 2))
-        return input * scale.view(shape) + self.share(shift.view(shape), input.shape)
+        return input * scale.view(shape) + self._share(shift.view(shape), input.shape)
 
-    def end(self, func: Callable[..., Any], input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def _end(self, func: Operation, input: Tensor, *args: Operand, **kwargs: Operand) -> Tensor:
         """Return the logits where the network would turn them into probabilities."""
         self.ends += 1
         if self.ends > 1:
@@ -206,7 +216,10 @@ class ConservingRules(GradientRules):
 
 
 def _gamma_linear(x: Tensor, weight: Tensor, bias: Tensor | None, gamma: float) -> Tensor:
-    """Compute W x + b with the derivatives of the γ-rule. x (..., in), W (out, in) -> (..., out)"""
+    """Compute W x + b with the derivatives of the γ-rule.
+
+    x (..., in), weight W (out, in), bias b that broadcasts to the result -> (..., out)
+    """
     none = x.new_zeros(())
     z = F.linear(x, weight) + (none if bias is None else bias)
     if gamma == 0:
@@ -225,14 +238,9 @@ def _safe_ratio(y: Tensor, x: Tensor) -> Tensor:
     return torch.where(x == 0, 0, y / torch.where(x == 0, 1, x))
 
 
-def _needs_gradient(item: Any) -> bool:
+def _needs_gradient(item: object) -> TypeGuard[Tensor]:
     """Whether a value depends on features or edge factors."""
     return isinstance(item, Tensor) and item.requires_grad
-
-
-def _both_need_gradients(first: Any, second: Any) -> bool:
-    """Whether both values depend on features or edge factors."""
-    return _needs_gradient(first) and _needs_gradient(second)
 
 
 def check_supported_layers(net: nn.Module) -> None:
@@ -260,7 +268,9 @@ def _raise_unsupported_layer(layer: str) -> None:
     )
 
 
-def _split_operands(args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, Any], dict[str, Any]]:
+def _split_operands(
+    args: tuple[Operand, ...], kwargs: dict[str, Operand]
+) -> tuple[tuple[Operand, Operand], dict[str, Operand]]:
     """The two operands of an operation, given by position or keyword, and its other arguments."""
     rest = dict(kwargs)
     named = [

@@ -14,12 +14,12 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from graphgauge.core import (
     BadFile,
     BadModel,
     GraphgaugeError,
+    JsonObject,
     OutOfMemory,
     Target,
     UndefinedScore,
@@ -132,7 +132,13 @@ def split_usable_explainers(
 ) -> tuple[dict[str, BaseExplainer], dict[str, str]]:
     """Return the explainers that can be run on a network, and why the others cannot.
 
-    Each one is tried on one target.
+    Args:
+        explainers: The explainers by the names that results show.
+        model: The wrapped network.
+        target: The target that each explainer is tried on.
+
+    Raises:
+        BadModel: No explainer can be run on the network.
     """
     tried = {
         name: _explainer_problem(explainer, model, target) for name, explainer in explainers.items()
@@ -174,7 +180,7 @@ def _judge_results(
     return Assessment(results, wanted, every, answer, chosen, findings, left_out or {})
 
 
-def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:
+def stored_requirements(folder: str | os.PathLike[str]) -> JsonObject:
     """Return the requirements of a saved assessment or validation, as keywords of `Requirements`.
 
     Returns {} if the folder does not say.
@@ -183,11 +189,12 @@ def stored_requirements(folder: str | os.PathLike[str]) -> dict[str, Any]:
     if not path.exists():
         return Decision.read(folder).requirements if (Path(folder) / DECISION_FILE).exists() else {}
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["requirements"]
+        found: JsonObject = json.loads(path.read_text(encoding="utf-8"))["requirements"]
         Requirements(**found)
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise BadFile(
-            f"{path} does not say what the run was judged by: {error}. Remove it, or evaluate again."
+            f"{path} does not say what the run was judged by: {error}. "
+            "Remove it, or evaluate again."
         ) from error
     return found
 
@@ -207,7 +214,7 @@ def stored_accuracy(folder: str | os.PathLike[str]) -> float | None:
     return float(found) if isinstance(found, (int, float)) and 0 <= found <= 1 else None
 
 
-def _assessment_record(project: Project, wanted: Requirements) -> dict[str, Any]:
+def _assessment_record(project: Project, wanted: Requirements) -> JsonObject:
     """Return what results are about, as plain data."""
     form = project.config
     files = {

@@ -12,8 +12,9 @@ names. They are hints, not proofs.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from graphgauge.core import JsonObject
 from graphgauge.datasets import DATASETS, DatasetDescription
 from graphgauge.evaluation import Results
 from graphgauge.guidelines import (
@@ -32,9 +33,9 @@ from graphgauge.models import BaseModel
 if TYPE_CHECKING:
     import pandas as pd
 
-_NOTABLE_RATIO = {"ec": 2.0, "time": 3.0}  #: ratios that are told
-_LEAST_DIFFERENCE, _NOTABLE_SDS = 0.05, 2.0  #: differences that are told
-_REASON_FACTOR = 1.25  #: so much more of something is a reason
+_NOTABLE_RATIO = {"ec": 2.0, "time": 3.0}  #: smaller ratios are not reported
+_LEAST_DIFFERENCE, _NOTABLE_SDS = 0.05, 2.0  #: smaller differences are not reported
+_REASON_FACTOR = 1.25  #: a size is a possible reason if it differs by this factor
 _BENCHMARK_HOPS = 2  #: layers of the benchmark's networks
 
 
@@ -64,7 +65,7 @@ class BenchmarkComparison:
         """Own value over the benchmark's."""
         return self.own / self.benchmark if self.benchmark else None
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the comparison as plain data."""
         return {**vars(self), "ratio": self.ratio}
 
@@ -72,7 +73,13 @@ class BenchmarkComparison:
 def compare_with_benchmark(
     results: Results, model: BaseModel, requirements: Requirements
 ) -> list[BenchmarkComparison]:
-    """Compare every mean of a run that the benchmark has too."""
+    """Compare every mean of a run with the benchmark's mean of the same explainer and metric.
+
+    Args:
+        results: The results of one network on one task.
+        model: The network, whose size may explain a difference.
+        requirements: How scores are aggregated.
+    """
     kind = f"{model.level}_{model.task}"
     cells = _benchmark_means(shipped_benchmark(), benchmark_kind(kind))
     found, own, other = (
@@ -108,8 +115,8 @@ def _benchmark_means(
     }
 
 
-def _number_or_none(value: Any) -> float | None:
-    """Return a float, or None for a missing value."""
+def _number_or_none(value: float | None) -> float | None:
+    """Return a float, or None for a missing value (None or NaN)."""
     return None if value is None or value != value else float(value)
 
 
@@ -151,7 +158,10 @@ def _comparison_note(line: BenchmarkComparison, own: _GraphSize, other: _GraphSi
         if family == "time"
         else _ratio_reason(line, own, other)
     )
-    return f"{_your_metric_phrase(line)} is {line.ratio:.3g}x the benchmark's ({_numbers_phrase(line)}): {why}."
+    return (
+        f"{_your_metric_phrase(line)} is {line.ratio:.3g}x the benchmark's "
+        f"({_numbers_phrase(line)}): {why}."
+    )
 
 
 def _difference_note(line: BenchmarkComparison) -> str:
@@ -160,7 +170,10 @@ def _difference_note(line: BenchmarkComparison) -> str:
     if line.sd is None or abs(gap) <= max(_LEAST_DIFFERENCE, _NOTABLE_SDS * line.sd):
         return ""
     word = "higher" if gap > 0 else "lower"
-    return f"{_your_metric_phrase(line)} is {word} than the benchmark's by more than {_NOTABLE_SDS:g} of its SDs ({_numbers_phrase(line)})."
+    return (
+        f"{_your_metric_phrase(line)} is {word} than the benchmark's by more than "
+        f"{_NOTABLE_SDS:g} of its SDs ({_numbers_phrase(line)})."
+    )
 
 
 def _your_metric_phrase(line: BenchmarkComparison) -> str:
@@ -169,12 +182,14 @@ def _your_metric_phrase(line: BenchmarkComparison) -> str:
     >>> _your_metric_phrase(BenchmarkComparison("lrp", "edge_ec", 9.0, 100, 3.0, None))
     'Your edge effective compactness with lrp'
     """
-    return f"Your {metric_title(line.metric)[:1].lower()}{metric_title(line.metric)[1:]} with {line.explainer}"
+    title = metric_title(line.metric)
+    return f"Your {title[:1].lower()}{title[1:]} with {line.explainer}"
 
 
 def _numbers_phrase(line: BenchmarkComparison) -> str:
     """State both numbers, and n."""
-    return f"{format_metric_value(line.metric, line.own)}, mean of {line.n} targets, against {format_metric_value(line.metric, line.benchmark)}"
+    own, other = (format_metric_value(line.metric, mean) for mean in (line.own, line.benchmark))
+    return f"{own}, mean of {line.n} targets, against {other}"
 
 
 def _ratio_reason(line: BenchmarkComparison, own: _GraphSize, other: _GraphSize) -> str:
@@ -185,14 +200,13 @@ def _ratio_reason(line: BenchmarkComparison, own: _GraphSize, other: _GraphSize)
         if is_edge
         else ("features", own.features, other.features)
     )
-    said = [_size_reason(*what, is_more), _size_reason("layers", own.hops, other.hops, is_more)]
-    found = "; ".join(filter(None, said))
+    reasons = [_size_reason(*what, is_more), _size_reason("layers", own.hops, other.hops, is_more)]
+    if any(reasons):
+        return "; ".join(filter(None, reasons))
     name, mine, theirs = what
+    subject = "the degree does not" if name == "degree" else f"{name} do not"
     return (
-        found
-        or f"{name} do not explain it ({mine:.3g} against {theirs:.3g}): look at the data and the network".replace(
-            "degree do not", "the degree does not"
-        )
+        f"{subject} explain it ({mine:.3g} against {theirs:.3g}): look at the data and the network"
     )
 
 

@@ -21,14 +21,11 @@ from xml.etree import ElementTree
 from graphgauge.core import FAIL, NOT_APPLICABLE, PASS, UNDECIDED, WARN, BadFile, Verdict
 from graphgauge.guidelines import ACCEPTED_GAPS, EXIT_INCOMPLETE, CheckAnswer
 
-_INVALID_XML = re.compile(
-    "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-)  #: what XML 1.0 cannot hold
+#: characters that XML 1.0 cannot hold
+_INVALID_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SKIPPED, _ERROR = "skipped", "error"
-_UNANSWERED_CODES = (
-    2,
-    EXIT_INCOMPLETE,
-)  #: exit codes of a check that could not be made: refused, or something is missing
+#: exit codes of a check that could not be made: it was refused, or something is missing
+_UNANSWERED_CODES = (2, EXIT_INCOMPLETE)
 
 
 def _report_status(verdict: Verdict) -> str:
@@ -53,7 +50,12 @@ def _subject_name(verdict: Verdict) -> str:
 
 
 def format_junit(found: CheckAnswer, name: str = "graphgauge") -> str:
-    """Format a check as JUnit XML, with one suite for each task, network and explainer."""
+    """Format a check as JUnit XML, with one suite for each task, network and explainer.
+
+    Args:
+        found: The answer of `guidelines.check`.
+        name: Name of the whole report, which CI systems show.
+    """
     groups: dict[str, list[Verdict]] = {}
     for verdict in found.verdicts:
         groups.setdefault(_subject_name(verdict), []).append(verdict)
@@ -121,6 +123,11 @@ def _clean_xml_text(text: str) -> str:
 def write_junit(found: CheckAnswer, path: str | os.PathLike[str], name: str = "graphgauge") -> None:
     """Write the JUnit file.
 
+    Args:
+        found: The answer of `guidelines.check`.
+        path: The file; an existing one is overwritten.
+        name: Name of the whole report, which CI systems show.
+
     Raises:
         BadFile: The file cannot be written.
     """
@@ -164,7 +171,8 @@ def _workflow_command(level: str, title: str, message: str) -> str:
     >>> _workflow_command("error", "a,b", "50 %\n::stop")
     '::error title=a%2Cb::50 %25%0A::stop'
     """
-    return f"::{level} title={_escape_command(title).replace(':', '%3A').replace(',', '%2C')}::{_escape_command(message)}"
+    escaped_title = _escape_command(title).replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={escaped_title}::{_escape_command(message)}"
 
 
 def _escape_command(text: str) -> str:

@@ -15,9 +15,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
-from graphgauge.core import BadFile, BadSetting, Verdict, blake2b_hex, canonical_json
+from graphgauge.core import (
+    BadFile,
+    BadSetting,
+    JsonObject,
+    Verdict,
+    blake2b_hex,
+    canonical_json,
+)
 from graphgauge.evaluation import ModelAccuracy, Results, Settings
 from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.guidelines import Requirements
@@ -26,11 +33,9 @@ from graphgauge.models import BaseModel, digest_of_data, digest_of_network
 
 _FORMAT_VERSION = 1
 DECISION_FILE = "decision.json"  #: in the folder of a validation
-DEFAULT_DAYS = (
-    180  #: until a decision expires, where nothing else is said; ours, the paper has no number
-)
+#: days until a decision expires by default; the number is ours, the paper has none
+DEFAULT_DAYS = 180
 _OPTIONAL_FIELDS = {"signed_before", "accuracy"}  #: fields that a file may lack
-_JsonRecord = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,39 +57,37 @@ class Decision:
     """
 
     explainer: str  #: registry name
-    parameters: _JsonRecord
+    parameters: JsonObject
     label: str  #: its name in the run
     seed: int
-    settings: _JsonRecord  #: of the Evaluator that measured
-    production: _JsonRecord  #: settings for monitoring, by the trade-off
-    requirements: _JsonRecord
+    settings: JsonObject  #: of the Evaluator that measured
+    production: JsonObject  #: settings for monitoring, by the trade-off
+    requirements: JsonObject
     network: str  #: digest of parameters and buffers
     data: str  #: digest of the graph
-    description: _JsonRecord  #: kind of model, sizes
+    description: JsonObject  #: kind of model, sizes
     reason: str
-    verdicts: tuple[_JsonRecord, ...]  #: numbers, thresholds and n of the chosen explainer
+    verdicts: tuple[JsonObject, ...]  #: numbers, thresholds and n of the chosen explainer
     targets: int
     rows: str  #: digest of the results behind the numbers
-    consultation: _JsonRecord  #: the shortlist, and where it comes from
-    trade_off: _JsonRecord
-    comparison: tuple[_JsonRecord, ...]  #: beside the benchmark
+    consultation: JsonObject  #: the shortlist, and where it comes from
+    trade_off: JsonObject
+    comparison: tuple[JsonObject, ...]  #: beside the benchmark
     warnings: tuple[str, ...]
-    versions: _JsonRecord
+    versions: JsonObject
     made: str
     expires: str
     signed_by: str = ""
     signed: str = ""  #: when
-    signed_before: tuple[
-        _JsonRecord, ...
-    ] = ()  #: {"by", "at"} of signatures that this one takes the place of, the first one first
-    accuracy: _JsonRecord = field(
-        default_factory=dict
-    )  #: of the network on its task (`ModelAccuracy`), where it was known
+    #: {"by", "at"} of signatures that this one takes the place of, the first one first
+    signed_before: tuple[JsonObject, ...] = ()
+    #: of the network on its task (`ModelAccuracy`), where it was known
+    accuracy: JsonObject = field(default_factory=dict)
     format: int = field(default=_FORMAT_VERSION)
 
     # --- the file ---------------------------------------------------------------------------------
 
-    def record(self) -> _JsonRecord:
+    def record(self) -> JsonObject:
         """Return everything with the digest; earlier signatures only if there are any."""
         known = {
             name: value
@@ -166,7 +169,8 @@ class Decision:
             found.append(
                 DecisionProblem(
                     "data",
-                    f"the data are not those of {self.made} ({self.data}): see what the monitor says.",
+                    f"the data are not those of {self.made} ({self.data}): "
+                    "see what the monitor says.",
                 )
             )
         return found
@@ -177,7 +181,10 @@ class Decision:
             return []
         found = results.made.get("identity")
         if not isinstance(found, Mapping):
-            text = "the run does not say which network and data it measured, as runs of earlier versions do not: evaluate again."
+            text = (
+                "the run does not say which network and data it measured, "
+                "as runs of earlier versions do not: evaluate again."
+            )
             return [DecisionProblem("unknown", text)]
         validated = {
             "task": self.requirements.get("task_kind"),
@@ -232,8 +239,8 @@ class Decision:
             raise BadSetting("a decision is signed with a name, but '' was given.")
         if self.signed_by and not again:
             raise BadSetting(
-                f"the decision was signed by {self.signed_by} on {self.signed}. With --again it is signed anew, "
-                "and the earlier signature is kept in the file."
+                f"the decision was signed by {self.signed_by} on {self.signed}. "
+                "With --again it is signed anew, and the earlier signature is kept in the file."
             )
         earlier = [{"by": self.signed_by, "at": self.signed}] if self.signed_by else []
         when = format_time(now or datetime.now(timezone.utc))
@@ -242,7 +249,7 @@ class Decision:
         )
 
 
-def _parse_decision(content: Any, where: str) -> Decision:
+def _parse_decision(content: object, where: str) -> Decision:
     """Build a decision from the content of a file, or raise `BadFile` if it was edited."""
     known = {item.name for item in fields(Decision)}
     if (
@@ -256,12 +263,13 @@ def _parse_decision(content: Any, where: str) -> Decision:
     rest = {name: value for name, value in content.items() if name != "digest"}
     if _record_digest(rest) != content["digest"]:
         raise BadFile(
-            f"{where} was edited after it was written (its digest is another): validate again, or take the original."
+            f"{where} was edited after it was written (its digest is another): "
+            "validate again, or take the original."
         )
     wrong = [
         name
-        for name, kind in get_type_hints(Decision).items()
-        if name in rest and not isinstance(rest[name], _json_type(kind))
+        for name, annotation in get_type_hints(Decision).items()
+        if name in rest and not isinstance(rest[name], _json_type(annotation))
     ]
     if wrong:
         raise BadFile(
@@ -271,12 +279,13 @@ def _parse_decision(content: Any, where: str) -> Decision:
     return Decision(**{**rest, **lists})
 
 
-def _json_type(kind: Any) -> type:
-    """Return the type of a field in JSON."""
-    return kind if kind in (str, int) else dict if kind == _JsonRecord else list
+def _json_type(annotation: object) -> type:
+    """Return the type that a field with this annotation has in JSON."""
+    types: Mapping[object, type] = {str: str, int: int, JsonObject: dict}
+    return types.get(annotation, list)
 
 
-def _record_digest(content: Mapping[str, Any]) -> str:
+def _record_digest(content: JsonObject) -> str:
     """Compute the digest of a decision's content.
 
     >>> _record_digest({"a": 1, "b": 2}) == _record_digest({"b": 2, "a": 1})
@@ -285,7 +294,7 @@ def _record_digest(content: Mapping[str, Any]) -> str:
     return blake2b_hex(canonical_json(content), size=16)
 
 
-def _settings_from_record(record: Mapping[str, Any]) -> Settings:
+def _settings_from_record(record: JsonObject) -> Settings:
     """Build settings from their record."""
     return Settings(**{**record, "trials": tuple(record["trials"])})
 

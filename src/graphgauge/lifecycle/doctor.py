@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn import Module
 
 from graphgauge.checks import check_model
 from graphgauge.core import BROKEN, NOTED, OK, DiagnosticLine, GraphgaugeError, Target
@@ -98,9 +99,7 @@ def project_lines(read: Callable[[], Project]) -> Iterator[DiagnosticLine]:
         except GraphgaugeError as error:
             yield DiagnosticLine("project", name, BROKEN, add_project_file_hint(error))
             return
-        yield DiagnosticLine(
-            "project", name, _step_status(name, made[name]), _describe_step(name, made[name])
-        )
+        yield DiagnosticLine("project", name, *_step_outcome(name, made[name]))
     yield _explainers_line(made["file"], made["model"], made["targets"][0])
     yield from _check_lines(made["model"])
 
@@ -121,9 +120,8 @@ def _explainers_line(project: Project, model: BaseModel, target: Target) -> Diag
     return DiagnosticLine("project", "explainers", BROKEN if left_out else OK, told)
 
 
-_NameCounts = dict[
-    str, tuple[int, int | None]
-]  #: for each kind of thing, how many have a name, and how many there are if that is known
+#: for each kind of thing, how many have a name, and how many there are if that is known
+_NameCounts = dict[str, tuple[int, int | None]]
 
 
 def _count_names(project: Project, model: BaseModel) -> _NameCounts:
@@ -149,27 +147,23 @@ def _incomplete_name_lists(counts: _NameCounts) -> list[str]:
     ]
 
 
-def _step_status(name: str, made: Any) -> str:
-    """Return the status of a step; incomplete lists of names are noted."""
-    return NOTED if name == "names" and _incomplete_name_lists(made) else OK
-
-
-def _describe_step(name: str, made: Any) -> str:
-    """Describe the result of a step."""
-    if name == "file":
-        return f"{made.config.level} {made.config.task}, in {made.folder.absolute()}"
-    if name == "network":
-        return f"{type(made).__name__}, {sum(weight.numel() for weight in made.parameters()):,} weights"
-    if name == "targets":
-        return f"{len(made)} of them"
-    if name == "names":
-        short = (
-            f"; {', '.join(_incomplete_name_lists(made))}: the others are told by their numbers"
-            if _incomplete_name_lists(made)
-            else ""
-        )
-        return ", ".join(f"{named} {kind}" for kind, (named, _) in made.items()) + short
-    return f"{len(made)} graphs" if isinstance(made, list) else repr(made)
+def _step_outcome(name: str, result: object) -> tuple[str, str]:
+    """Return the status of a step that succeeded, and a description of its result."""
+    if isinstance(result, Project):
+        config = result.config
+        return OK, f"{config.level} {config.task}, in {result.folder.absolute()}"
+    if isinstance(result, Module):
+        num_weights = sum(weight.numel() for weight in result.parameters())
+        return OK, f"{type(result).__name__}, {num_weights:,} weights"
+    if isinstance(result, dict):  # the counts of names
+        incomplete = _incomplete_name_lists(result)
+        named = ", ".join(f"{count} {kind}" for kind, (count, _) in result.items())
+        if not incomplete:
+            return OK, named
+        return NOTED, f"{named}; {', '.join(incomplete)}: the others are told by their numbers"
+    if isinstance(result, list):
+        return OK, f"{len(result)} of them" if name == "targets" else f"{len(result)} graphs"
+    return OK, repr(result)
 
 
 def _check_lines(model: BaseModel) -> Iterator[DiagnosticLine]:

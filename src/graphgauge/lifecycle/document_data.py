@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import graphgauge
 from graphgauge.evaluation import RUN_FILE, Results
@@ -70,6 +69,10 @@ class Owner:
 def owner_todo(what: str, stated: str = "") -> str:
     """Return what the owner stated, or a reminder to state it.
 
+    Args:
+        what: What is to be stated, in a few words.
+        stated: What the owner stated; '' if nothing.
+
     >>> str(owner_todo("who answers questions"))
     'TODO(owner): who answers questions'
     """
@@ -99,7 +102,7 @@ class DocumentData:
         """What the monitoring store says."""
         return summarise_monitoring(self.owner.monitor)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """Return everything that the templates print."""
         answer = check(self.results, self.requirements, [self.chosen])
         return {

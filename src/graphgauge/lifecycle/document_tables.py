@@ -1,11 +1,10 @@
 """Tables of the documents: numbers, thresholds, all explainers, early stopping, the benchmark."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import yaml
 
-from graphgauge.core import Verdict
+from graphgauge.core import JsonObject, Verdict
 from graphgauge.evaluation import Results
 from graphgauge.guidelines import (
     AggregatedScores,
@@ -75,7 +74,7 @@ def explainers_table(results: Results, requirements: Requirements) -> SafeMarkdo
     return safe_markdown_table(["explainer", *map(metric_title, metrics)], rows)
 
 
-def losses_table(losses: Iterable[Mapping[str, Any]]) -> SafeMarkdown:
+def losses_table(losses: Iterable[JsonObject]) -> SafeMarkdown:
     """Compare numbers with every trial and with early stopping; losses are plain data."""
     rows = [
         [metric_title(loss["metric"]), *(f"{loss[key]:.4g}" for key in _LOSS_COLUMNS), loss["n"]]
@@ -84,7 +83,7 @@ def losses_table(losses: Iterable[Mapping[str, Any]]) -> SafeMarkdown:
     return safe_markdown_table(_LOSS_HEADING, rows)
 
 
-def benchmark_table(comparisons: Iterable[Mapping[str, Any]]) -> SafeMarkdown:
+def benchmark_table(comparisons: Iterable[JsonObject]) -> SafeMarkdown:
     """Compare one's own numbers with the benchmark's; comparisons are plain data."""
     rows = [
         [

@@ -12,22 +12,16 @@ by more than epsilon and no verdict changes; otherwise every trial is kept.
 
 import time
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
-from graphgauge.core import FAIL, Target
+from graphgauge.core import FAIL, JsonObject, Target
 from graphgauge.evaluation import OK, Evaluator, Results, Settings, StabilityForm
 from graphgauge.explainers import BaseExplainer
 from graphgauge.guidelines import Requirements, load_guideline, verdicts
 from graphgauge.metrics import MetricName
 
-_TRIAL_METRICS = (
-    "feature_pertinence",
-    "edge_pertinence",
-    "feature_stability",
-    "edge_stability",
-)  #: numbers made of trials
+#: metrics that are estimated by trials
+_TRIAL_METRICS = ("feature_pertinence", "edge_pertinence", "feature_stability", "edge_stability")
 
 
 @dataclass(frozen=True)
@@ -51,9 +45,8 @@ class TradeOff:
 
     explainer: str
     losses: tuple[_PrecisionLoss, ...]
-    trials: tuple[
-        float, float
-    ]  #: mean random curves per target and reference: exhaustive, production
+    #: mean random curves per target and reference: exhaustive, production
+    trials: tuple[float, float]
     seconds: tuple[float, float]
     changed_verdicts: tuple[str, ...]
     epsilon: float
@@ -69,7 +62,7 @@ class TradeOff:
         moved = [abs(loss.exhaustive - loss.production) for loss in self.losses]
         return not self.changed_verdicts and max(moved, default=0.0) <= self.epsilon
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the trade-off as plain data."""
         own = {
             name: list(value) if isinstance(value, tuple) else value
@@ -87,7 +80,8 @@ class TradeOff:
             else ""
         )
         verdict = "accepted" if self.is_accepted else "not accepted: every trial is kept"
-        return f"early stopping saves {format_saving(self.saved)} of {self.seconds[0]:.3g} s{lost}; {verdict}"
+        saving = f"early stopping saves {format_saving(self.saved)} of {self.seconds[0]:.3g} s"
+        return f"{saving}{lost}; {verdict}"
 
 
 def format_saving(saved: float) -> str:
@@ -125,20 +119,38 @@ def production_settings(settings: Settings) -> Settings:
 
 
 def with_settings(evaluator: Evaluator, settings: Settings) -> Evaluator:
-    """Copy an Evaluator with other settings.
+    """Return an Evaluator that differs in its settings only.
 
     Metrics of the user need the twins' curves, and are left out without them.
+
+    Args:
+        evaluator: Where model, seed, labels and metrics come from.
+        settings: All settings of the new Evaluator.
     """
-    found = copy(evaluator)
-    object.__setattr__(found, "settings", settings)
-    object.__setattr__(found, "metrics", evaluator.metrics if settings.twins else ())
-    return found
+    return Evaluator(
+        evaluator.model,
+        seed=evaluator.seed,
+        task=evaluator.task,
+        name=evaluator.name,
+        metrics=evaluator.metrics if settings.twins else (),
+        seed_scope=evaluator.seed_scope,
+        **asdict(settings),
+    )
 
 
 def compare_with_timing(
     evaluator: Evaluator, explainers: Mapping[str, BaseExplainer], targets: list[Target]
 ) -> tuple[Results, float]:
-    """Compare explainers, and measure the seconds."""
+    """Compare explainers, and measure how many seconds that takes.
+
+    Args:
+        evaluator: What measures.
+        explainers: The explainers by the names that results show.
+        targets: The targets to explain.
+
+    Returns:
+        The results, and the wall-clock time of all explainers together in seconds.
+    """
     start = time.perf_counter()
     results = evaluator.compare(explainers, targets)
     return results, time.perf_counter() - start
@@ -150,7 +162,14 @@ def measure_trade_off(
     explainer: str,
     requirements: Requirements,
 ) -> TradeOff:
-    """Compare both measurements (with their seconds) for one explainer."""
+    """Compare both measurements for one explainer.
+
+    Args:
+        exhaustive: Results with every trial, and their seconds.
+        production: Results of the same targets with early stopping, and their seconds.
+        explainer: The explainer's name in both results.
+        requirements: Thresholds, for the verdicts that may change.
+    """
     both = exhaustive[0], production[0]
     losses = [
         loss
@@ -181,7 +200,9 @@ def _precision_loss(
     return _PrecisionLoss(metric, first, second, sum(gaps) / len(gaps), max(gaps), len(gaps))
 
 
-def _values_by_target(results: Results, explainer: str, metric: str) -> dict[Any, float]:
+def _values_by_target(
+    results: Results, explainer: str, metric: str
+) -> dict[tuple[Target, int], float]:
     """Return values by target and occurrence."""
     return {
         (row.target, row.occurrence): float(row.cell.value)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from graphgauge.core import BadModel
 
@@ -26,8 +25,13 @@ def importable_folder(folder: Path) -> Iterator[None]:
         sys.path.remove(place)
 
 
-def import_object(address: str, folder: Path) -> Any:
+def import_user_object(address: str, folder: Path) -> object:
     """Import the object behind ``module:name``.
+
+    Args:
+        address: Such as ``shop.networks:make_net``; the name may have dots.
+        folder: Folder of the project file, in which an error says that it was looked for. Modules
+            are found there inside `importable_folder` only.
 
     Raises:
         BadModel: The module cannot be imported, or does not define the name.
@@ -43,7 +47,8 @@ def import_object(address: str, folder: Path) -> Any:
             if getattr(value, "__module__", "") == module_name
         )
         raise BadModel(
-            f"{address} was asked for, but {module_name} has no {name}. It defines: {own or 'nothing'}."
+            f"{address} was asked for, but {module_name} has no {name}. "
+            f"It defines: {own or 'nothing'}."
         ) from error
 
 
@@ -54,8 +59,9 @@ def _import_user_module(name: str, folder: Path) -> ModuleType:
         module = importlib.import_module(name)
     except Exception as error:
         raise BadModel(
-            f"the module {name} cannot be imported: {type(error).__name__}: {error}. It was looked for in {folder.resolve()} and "
-            "where Python finds packages: put the module beside the project file, or install its package."
+            f"the module {name} cannot be imported: {type(error).__name__}: {error}. "
+            f"It was looked for in {folder.resolve()} and where Python finds packages: "
+            "put the module beside the project file, or install its package."
         ) from error
     _check_module_origin(module, folder)
     return module
@@ -70,5 +76,6 @@ def _check_module_origin(module: ModuleType, folder: Path) -> None:
     found = getattr(sys.modules[first], "__file__", None)
     if here and found and Path(found).resolve() not in [path.resolve() for path in here]:
         raise BadModel(
-            f"{here[0]} was meant, but another module {first} was imported before, from {found}: rename one of them."
+            f"{here[0]} was meant, but another module {first} was imported before, "
+            f"from {found}: rename one of them."
         )

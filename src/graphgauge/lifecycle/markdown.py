@@ -12,7 +12,6 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -20,16 +19,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from graphgauge.guidelines import escape_markup
 
 _JOINERS = "\u200c\u200d"  #: invisible, but part of the spelling of some languages
-_WEB_ADDRESS = re.compile(
-    r"(?i)\b(https?|ftp|mailto|www)(?=[:.])"
-)  #: what some readers turn into a link by themselves
+#: what some readers turn into a link by themselves
+_WEB_ADDRESS = re.compile(r"(?i)\b(https?|ftp|mailto|www)(?=[:.])")
 
 
 class SafeMarkdown(str):
     """Markdown that is not escaped again."""
 
 
-def _escape_value(value: Any) -> str:
+def _escape_value(value: object) -> str:
     r"""Escape a value as harmless text on one line.
 
     >>> _escape_value("a|b\n<script>")
@@ -67,12 +65,17 @@ def _template_environment() -> Environment:
     )
 
 
-def render_markdown(template: str, values: Mapping[str, Any]) -> str:
-    """Fill a template; its values may be of any type, because each is printed as text."""
+def render_markdown(template: str, values: Mapping[str, object]) -> str:
+    """Fill a template.
+
+    Args:
+        template: File name of the template, such as "model_card.md.j2".
+        values: What the template names. Each value is printed as text, whatever its type.
+    """
     return _template_environment().get_template(template).render(values)
 
 
-def safe_markdown_table(heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> SafeMarkdown:
+def safe_markdown_table(heading: Iterable[str], rows: Iterable[Iterable[object]]) -> SafeMarkdown:
     """Format a Markdown table, with '-' for None."""
     names = list(heading)
     lines = [

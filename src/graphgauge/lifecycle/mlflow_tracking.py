@@ -19,21 +19,27 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar
 
 from graphgauge.core import BadFile, BadSetting, MissingExtra
 from graphgauge.evaluation import Results
+from graphgauge.narrative import NamesLike
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from mlflow.tracking import MlflowClient
+
     from graphgauge.lifecycle.validation import Validation
 
 _MAX_LENGTH = {"key": 250, "value": 6000}  #: characters that MLflow takes
 _MAX_BATCH = {"metrics": 1000, "params": 100}  #: entries that MLflow takes in one call
 _INVALID_KEY_CHARACTERS = re.compile(r"[^\w\-./ ]", re.ASCII)  #: what a key cannot hold
 _SQLITE_PREFIX = "sqlite:///"
+_T = TypeVar("_T")
 
 
-def _import_mlflow() -> Any:
+def _import_mlflow() -> ModuleType:
     """Import MLflow, or raise `MissingExtra` with the command that installs it."""
     os.environ.setdefault("DO_NOT_TRACK", "true")
     try:
@@ -44,14 +50,15 @@ def _import_mlflow() -> Any:
     return mlflow
 
 
-def mlflow_client(uri: str) -> Any:
+def mlflow_client(uri: str) -> "MlflowClient":
     """Open a client of one tracking store, or raise `BadSetting` if that fails."""
     mlflow = _import_mlflow()
     try:
         return mlflow.tracking.MlflowClient(tracking_uri=uri)
     except (mlflow.exceptions.MlflowException, ImportError, OSError, ValueError) as error:
         raise BadSetting(
-            f"there is no MLflow store at {uri!r}: {error}. Such as sqlite:///runs.db or http://127.0.0.1:5000."
+            f"there is no MLflow store at {uri!r}: {error}. "
+            "Such as sqlite:///runs.db or http://127.0.0.1:5000."
         ) from error
 
 
@@ -76,24 +83,24 @@ class Tracker:
     def __call__(
         self,
         results: Results,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         files: Sequence[Path] = (),
-        names: Any = None,
+        names: NamesLike = None,
     ) -> str:
         """Log one run; it is marked as failed if it could not be logged completely.
 
         Args:
             results: The results to log.
-            parameters: Further parameters.
-            files: Further files.
-            names: Names of things, for the report.
+            parameters: Further parameters of the run; nested ones are flattened, "a.b".
+            files: Further files to store with the run.
+            names: Names of features, nodes and classes, for the report.
 
         Returns:
             The id of the run.
         """
         client, mlflow = mlflow_client(self.uri), _import_mlflow()
         try:
-            run = self.opened(client)
+            run = self._start_run(client)
             try:
                 _log_everything(
                     client,
@@ -117,6 +124,13 @@ class Tracker:
         """Log a validation with its decision and page.
 
         Use it as a callback: ``found.save(folder, [Tracker(uri).validation])``.
+
+        Args:
+            found: The validation.
+            folder: The folder that the validation was saved to.
+
+        Returns:
+            The id of the run.
         """
         own = found.decision
         parameters = {
@@ -133,7 +147,7 @@ class Tracker:
             found.names,
         )
 
-    def opened(self, client: Any) -> str:
+    def _start_run(self, client: "MlflowClient") -> str:
         """Start a run in the experiment, which is made if it does not exist."""
         found = client.get_experiment_by_name(self.experiment)
         place = None if found is not None else _artifact_location(self.uri)
@@ -164,12 +178,12 @@ def _artifact_location(uri: str) -> str | None:
 
 
 def _log_everything(
-    client: Any,
+    client: "MlflowClient",
     run: str,
     results: Results,
     parameters: Mapping[str, str],
     files: Sequence[Path],
-    names: Any = None,
+    names: NamesLike,
 ) -> None:
     """Log parameters, metrics, tables, report and files of one run."""
     from mlflow.entities import Metric, Param
@@ -178,10 +192,9 @@ def _log_everything(
     metrics = [Metric(name, value, now, 0) for name, value in _mlflow_metrics(results).items()]
     for part in _split_batches(metrics, _MAX_BATCH["metrics"]):
         client.log_batch(run, metrics=part)
-    for part in _split_batches(
-        [Param(name, value) for name, value in parameters.items()], _MAX_BATCH["params"]
-    ):
-        client.log_batch(run, params=part)
+    params = [Param(name, value) for name, value in parameters.items()]
+    for some in _split_batches(params, _MAX_BATCH["params"]):
+        client.log_batch(run, params=some)
     client.log_dict(run, results.settings.record(), "settings.json")
     _log_tables(
         client,
@@ -193,7 +206,7 @@ def _log_everything(
         client.log_artifact(run, str(file))
 
 
-def _log_tables(client: Any, run: str, tables: Mapping[str, Any]) -> None:
+def _log_tables(client: "MlflowClient", run: str, tables: Mapping[str, "pd.DataFrame"]) -> None:
     """Log tables in the form that MLflow's page shows; its own `log_table` warns with pandas 3."""
     for name, frame in tables.items():
         client.log_text(run, frame.to_json(orient="split", index=False), name)
@@ -204,21 +217,12 @@ def _log_tables(client: Any, run: str, tables: Mapping[str, Any]) -> None:
     )
 
 
-def _log_report(client: Any, run: str, results: Results, names: Any = None) -> None:
+def _log_report(client: "MlflowClient", run: str, results: Results, names: NamesLike) -> None:
     """Log the report as one HTML file."""
-    make = getattr(results, "report", None)
-    if make is None:
-        client.log_text(run, _results_page(results), "report.html")
-        return
     with tempfile.TemporaryDirectory() as folder:
-        make(names=names).save(str(Path(folder) / "report.html"))
-        client.log_artifact(run, str(Path(folder) / "report.html"))
-
-
-def _results_page(results: Results) -> str:
-    """Return what a notebook shows of results, as a page of its own."""
-    head = '<head><meta charset="utf-8"><title>graphgauge</title></head>'
-    return f'<!doctype html><html lang="en">{head}<body>{results._repr_html_()}</body></html>'
+        page = str(Path(folder) / "report.html")
+        results.report(names=names).save(page)
+        client.log_artifact(run, page)
 
 
 def _mlflow_metrics(results: Results) -> dict[str, float]:
@@ -241,7 +245,7 @@ def _settings_parameters(results: Results) -> dict[str, str]:
     )
 
 
-def _flatten_record(tree: Mapping[str, Any], above: str = "") -> dict[str, str]:
+def _flatten_record(tree: Mapping[str, object], above: str = "") -> dict[str, str]:
     """Flatten nested data to one level of texts.
 
     >>> _flatten_record({"a": {"b": 1}, "c": [2, 3]})
@@ -270,11 +274,16 @@ def _mlflow_key(text: str) -> str:
     )
 
 
-def _split_batches(entries: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+def _split_batches(entries: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
     """Split entries into pieces of at most ``size``."""
     return (entries[start : start + size] for start in range(0, len(entries), size))
 
 
 def existing_files(folder: Path, names: Iterable[str]) -> list[Path]:
-    """Return those files of a folder that exist."""
+    """Return those files of a folder that exist.
+
+    Args:
+        folder: The folder.
+        names: Names of files in it, in the order of the result.
+    """
     return [folder / name for name in names if (folder / name).is_file()]

@@ -7,11 +7,12 @@ A decision holds for one network, so a decision about another network is refused
 normal in use, because changes of data are what monitoring is about.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from graphgauge.core import BadSetting, lookup
+from torch import Tensor
+
+from graphgauge.core import BadSetting, JsonObject, lookup
 from graphgauge.evaluation import Evaluator, Results
 from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.guidelines import Requirements, aggregate_run, find_limit, load_guideline
@@ -19,7 +20,7 @@ from graphgauge.lifecycle.decision import Decision, parse_utc_time
 from graphgauge.lifecycle.project import Project, candidate_targets
 from graphgauge.models import BaseModel
 from graphgauge.monitor import ExampleCallback, Snapshot, Threshold, ValidationRecord
-from graphgauge.narrative import Names
+from graphgauge.narrative import NamesLike
 from graphgauge.report import ExampleBuilder, sanitize_results
 
 
@@ -39,8 +40,12 @@ class MonitoredProject:
         """An Evaluator with the project's settings."""
         return self.project.evaluator(self.model)
 
-    def pool(self, among: str | None) -> Any:
-        """Return the targets to draw from; None: all."""
+    def pool(self, among: str | None) -> Tensor | None:
+        """Return the targets to draw from; None: all.
+
+        Args:
+            among: Name of a tensor in the data; None: the one that the project names, if any.
+        """
         name = among or self.project.config.targets.among
         return None if name is None else candidate_targets(self.model, name)
 
@@ -117,7 +122,8 @@ def _check_decision_fits(decision: Decision, model: BaseModel, label: str | None
         raise BadSetting(f"the decision is not about this network: {others[0]}")
     if label not in (None, decision.label):
         raise BadSetting(
-            f"the decision chose {decision.label!r}, but --explainer says {label!r}: leave one of them out."
+            f"the decision chose {decision.label!r}, but --explainer says {label!r}: "
+            "leave one of them out."
         )
 
 
@@ -125,7 +131,8 @@ def _check_explainer_label(label: str | None, decided: str) -> None:
     """Raise `BadSetting` if another explainer is named than the baseline's."""
     if label not in (None, decided):
         raise BadSetting(
-            f"the baseline follows a decision for {decided!r}, but --explainer says {label!r}: leave it out."
+            f"the baseline follows a decision for {decided!r}, but --explainer says {label!r}: "
+            "leave it out."
         )
 
 
@@ -159,7 +166,8 @@ def _explainer_in_use(project: Project, label: str | None, known: str | None) ->
     found = same if known is not None else list(real.values())
     if len(found) != 1:
         raise BadSetting(
-            f"which explainer is in use? Say --decision, or --explainer, one of: {', '.join(offered)}."
+            "which explainer is in use? Say --decision, or --explainer, "
+            f"one of: {', '.join(offered)}."
         )
     return found[0]
 
@@ -167,19 +175,17 @@ def _explainer_in_use(project: Project, label: str | None, known: str | None) ->
 # --- for people -----------------------------------------------------------------------------------
 
 
-def shown_examples(
-    names: Names | Mapping[str, Any] | None, wanted: Requirements
-) -> ExampleCallback:
+def shown_examples(names: NamesLike, wanted: Requirements) -> ExampleCallback:
     """Select the worst and the best explanations of a run, with sentences and pictures (SVG).
 
     Pass the result to ``Monitor.run(show=...)``.
 
     Args:
-        names: Names of things, for the sentences.
-        wanted: The requirements, for the verdicts.
+        names: Names of features, nodes and classes, for the sentences.
+        wanted: Thresholds, for the verdicts.
     """
 
-    def examples(results: Results) -> list[dict[str, Any]]:
+    def examples(results: Results) -> list[JsonObject]:
         clean = sanitize_results(results)
         stage = ExampleBuilder(
             clean.results,

@@ -31,7 +31,10 @@ def summarise_monitoring(store: str) -> MonitoringSummary:
     plan = (history.runs_since_baseline[-1] if history.runs_since_baseline else baseline).plan
     targets = f"{plan.number}, drawn at random; the baseline has {len(baseline.sample)}"
     share = f"{100 * plan.budget:g} % of histories of {plan.looks} runs"
-    again = f"triggers are raised by themselves, wrongly in at most {share}; again after {plan.age} days at the latest"
+    again = (
+        f"triggers are raised by themselves, wrongly in at most {share}; "
+        f"again after {plan.age} days at the latest"
+    )
     return MonitoringSummary(
         store, _run_interval_phrase(history), targets, _runs_phrase(history, baseline), again
     )
@@ -70,4 +73,5 @@ def _runs_phrase(history: History, baseline: Snapshot) -> str:
     told = (
         f"{waiting} trigger{'' if waiting == 1 else 's'} waiting" if waiting else "no trigger waits"
     )
-    return f"{runs} run{'' if runs == 1 else 's'} since the baseline of {baseline.at.date()}, the last on {last}; {told}"
+    since = f"{runs} run{'' if runs == 1 else 's'} since the baseline of {baseline.at.date()}"
+    return f"{since}, the last on {last}; {told}"

@@ -32,7 +32,7 @@ from graphgauge.benchmark import (
     name_validator,
     parse_named_choice,
 )
-from graphgauge.core import KnownKeys
+from graphgauge.core import JsonObject, KnownKeys
 from graphgauge.guidelines import Requirements
 from graphgauge.narrative import Names
 
@@ -40,11 +40,6 @@ _LEVELS, _TASKS = ("node", "link", "graph"), ("classification", "regression")
 #: where a project names none; they run on every network
 _DEFAULT_EXPLAINERS = ("input_x_gradient", "integrated_gradients", "gnn_explainer", "random")
 _ADDRESS_PATTERN = r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$"
-
-
-def _explainer_choices(names: Any) -> list[ExplainerChoice]:
-    """Return explainers by name, without parameters."""
-    return [ExplainerChoice(name=name, parameters={}) for name in names]
 
 
 class WrapperOptions(StrictModel):
@@ -57,12 +52,10 @@ class WrapperOptions(StrictModel):
     num_hops: int | None = Field(default=None, ge=0)
     edge_scope: Literal["messages", "induced"] = "messages"
     memory_budget: int | str | None = None
-    forward: str | None = Field(
-        default=None, pattern=_ADDRESS_PATTERN
-    )  #: module:function (net, g) -> rows
-    embedding: str | None = Field(
-        default=None, pattern=_ADDRESS_PATTERN
-    )  #: module:function (net, g) -> hidden rows
+    #: module:function (net, g) -> rows
+    forward: str | None = Field(default=None, pattern=_ADDRESS_PATTERN)
+    #: module:function (net, g) -> hidden rows
+    embedding: str | None = Field(default=None, pattern=_ADDRESS_PATTERN)
 
 
 class TargetSelection(StrictModel):
@@ -79,7 +72,8 @@ class TargetSelection(StrictModel):
         given = [name for name in ("number", "chosen", "file") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(
-                f"must say one of number, chosen and file, but says {' and '.join(given) or 'none of them'}"
+                "must say one of number, chosen and file, "
+                f"but says {' and '.join(given) or 'none of them'}"
             )
         if self.among is not None and self.number is None:
             raise ValueError("among says where to draw from, and goes with number only")
@@ -98,7 +92,7 @@ class IntendedUse(StrictModel):
 
     @field_validator("stakes", "latency", "num_edges", "focus")
     @classmethod
-    def check_choice(cls, value: Any, info: ValidationInfo) -> Any:
+    def check_choice(cls, value: Any, info: ValidationInfo) -> Any:  # of any of the four fields
         """Check a value as `Requirements` does."""
         as_value_error(lambda: Requirements(**{str(info.field_name): value}))
         return value
@@ -120,13 +114,13 @@ def add_project_file_hint(error: Exception) -> str:
     return f"{text} In a project file: `wrapping: {{{', '.join(fitting)}}}`." if fitting else text
 
 
-def _expand_targets(value: Any) -> Any:
+def _expand_targets(value: object) -> object:
     """Expand a bare number, list or file name to the keys it stands for."""
     ways = {int: "number", list: "chosen", str: "file"}
     return {ways[type(value)]: value} if type(value) in ways else value
 
 
-def _with_numeric_ids(value: Any) -> Any:
+def _with_numeric_ids(value: object) -> object:
     """Turn ids of names into numbers, because TOML has text keys only."""
     if not isinstance(value, Mapping):
         return value
@@ -136,7 +130,7 @@ def _with_numeric_ids(value: Any) -> Any:
     }
 
 
-def _with_numeric_keys(own: Any) -> Any:
+def _with_numeric_keys(own: object) -> object:
     """Turn keys that consist of digits into whole numbers."""
     if not isinstance(own, Mapping):
         return own
@@ -151,33 +145,36 @@ class ProjectConfig(MeasurementConfig):
 
     name: str = ""
     model: str = Field(pattern=_ADDRESS_PATTERN)
-    arguments: dict[str, Any] = Field(default={})
+    arguments: JsonObject = Field(default={})
     weights: str | None = None
     data: str
     level: Annotated[str, name_validator(_LEVELS, "level")]
     task: Annotated[str, name_validator(_TASKS, "task")]
     wrapping: WrapperOptions = WrapperOptions()
     explainers: list[Annotated[ExplainerChoice, BeforeValidator(parse_named_choice)]] = Field(
-        default_factory=lambda: _explainer_choices(_DEFAULT_EXPLAINERS), min_length=1
+        default_factory=lambda: [
+            ExplainerChoice(name=name, parameters={}) for name in _DEFAULT_EXPLAINERS
+        ],
+        min_length=1,
     )
     targets: Annotated[TargetSelection, BeforeValidator(_expand_targets)] = TargetSelection(
         number=100
     )
-    names: Annotated[dict[str, Any], BeforeValidator(_with_numeric_ids)] = Field(default={})
-    thresholds: dict[str, Any] = Field(default={})
+    names: Annotated[JsonObject, BeforeValidator(_with_numeric_ids)] = Field(default={})
+    thresholds: JsonObject = Field(default={})
     use: IntendedUse = IntendedUse()
     device: str | None = None
 
     @field_validator("names")
     @classmethod
-    def check_names(cls, names: dict[str, Any]) -> dict[str, Any]:
+    def check_names(cls, names: JsonObject) -> JsonObject:
         """Check the names as the narrative does."""
         as_value_error(lambda: Names.from_value(names))
         return names
 
     @field_validator("thresholds")
     @classmethod
-    def check_thresholds(cls, thresholds: dict[str, Any]) -> dict[str, Any]:
+    def check_thresholds(cls, thresholds: JsonObject) -> JsonObject:
         """Check the thresholds as `Requirements` does."""
         as_value_error(lambda: Requirements(limits=thresholds))
         return thresholds

@@ -18,9 +18,8 @@ PROJECT_RECORD_FILE = "project.json"  #: what `Assessment.save` adds to results
 VALIDATION_PAGE = "validation.md"  #: what `Validation.save` adds to results
 PRODUCTION_FOLDER = "production"  #: folder of the second measurement of a validation
 _REPORT_FILES = tuple(f"report.{suffix}" for suffix in ("html", "md", "json", "csv", "pdf"))
-_EARLIER_FOLDER = (
-    "earlier"  #: where runs with a signed decision go that another one takes the place of
-)
+#: where a run with a signed decision goes when another run takes its place
+_EARLIER_FOLDER = "earlier"
 _RESULT_FILES = (*ROWS_FILES, SETTINGS_FILE, ORIGIN_FILE, EXAMPLES_FILE)
 _RUN_FILES = (
     *_RESULT_FILES,
@@ -33,14 +32,21 @@ _RUN_FILES = (
 
 
 def check_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
-    """Make the folder for results before measuring, or raise `BadFile` if that is not possible.
+    """Make the folder for results before measuring, so that a bad folder does not cost an hour.
 
-    It is not possible if the folder cannot be written to or holds a run.
+    Args:
+        folder: Where results will be written; missing folders are made.
+        replace: Whether the folder may hold an earlier run.
+
+    Raises:
+        BadFile: The folder cannot be written to, holds a benchmark run, or holds a run and
+            ``replace`` is False.
     """
     place = Path(folder)
     if (place / RUN_FILE).exists():
         raise BadFile(
-            f"{place} holds a benchmark run, which would hide other results there: name another folder."
+            f"{place} holds a benchmark run, which would hide other results there: "
+            "name another folder."
         )
     if not replace:
         _check_empty(place)
@@ -53,7 +59,15 @@ def check_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
 
 
 def clear_folder(folder: str | os.PathLike[str], replace: bool = False) -> Path:
-    """Remove or archive the files of an earlier run, and return the folder."""
+    """Remove or archive the files of an earlier run, and return the folder.
+
+    Args:
+        folder: Where results will be written.
+        replace: Whether the folder may hold an earlier run; a signed one is archived, not removed.
+
+    Raises:
+        BadFile: As in `check_folder`, or the earlier run cannot be moved.
+    """
     place = check_folder(folder, replace)
     names = [name for name in _RUN_FILES if (place / name).is_file()] if _holds_run(place) else []
     is_kept = (place / DECISION_FILE).exists() and _describe_signature(place) is not None
@@ -81,7 +95,8 @@ def _check_empty(place: Path) -> None:
         kept = f"the earlier one is then kept in {place / _EARLIER_FOLDER}" if signature else kept
         what = f"a decision{signed}"
     raise BadFile(
-        f"{place} holds {what}: name another folder (--output), or give --replace (in Python replace=True); {kept}."
+        f"{place} holds {what}: name another folder (--output), or give --replace "
+        f"(in Python replace=True); {kept}."
     )
 
 

@@ -9,11 +9,10 @@ stand in for them, and the source says so. Where the project names its explainer
 the shortlist, and no benchmark is consulted.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from graphgauge.core import FAIL
+from graphgauge.core import FAIL, JsonObject
 from graphgauge.guidelines import Recommendation, Requirements, consult, shipped_benchmark, verdicts
 
 _SHORTLIST_SIZE = 3  #: explainers on a shortlist
@@ -29,7 +28,7 @@ class Shortlist:
     source: str
     reason: str
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the shortlist as plain data."""
         return {**vars(self), "names": list(self.names)}
 
@@ -70,7 +69,7 @@ def list_named_explainers(names: Iterable[str], kind: str) -> Shortlist:
     )
 
 
-def describe_shortlist(record: Mapping[str, Any]) -> tuple[str, str]:
+def describe_shortlist(record: JsonObject) -> tuple[str, str]:
     """Describe the list of a decision: its title, then its content.
 
     >>> describe_shortlist(list_named_explainers(["lrp", "saliency"], "node_regression").record())

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from graphgauge.core import FAIL, NOT_APPLICABLE, BadSetting, Verdict, Xplanation
 from graphgauge.evaluation import Evaluator
@@ -10,6 +9,7 @@ from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.guidelines import verdicts
 from graphgauge.lifecycle.project import Project
 from graphgauge.narrative import Names
+from graphgauge.subgraphs import TargetLike
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class SingleExplanation:
         """Describe the explanation in words, with the thresholds it misses.
 
         Args:
-            language: Language of the sentences.
+            language: Code of the language, such as "de".
             audience: "expert", "internal" or "affected_person".
-            top_k: How many factors to name.
+            top_k: How many features and connections to name.
         """
         return str(
             self.evaluator.get_textual_explanation(
@@ -51,12 +51,12 @@ class SingleExplanation:
 
 
 def explain_one(
-    project: Project, target: Any, explainer: str | None = None, measured: bool = True
+    project: Project, target: TargetLike, explainer: str | None = None, measured: bool = True
 ) -> SingleExplanation:
     """Explain one target.
 
     Args:
-        project: The project.
+        project: The project, with the network and its data.
         target: The number or name of the target.
         explainer: Its label in the project, or the name of another explainer (default: the first
             one of the project that is not the baseline).
@@ -82,7 +82,8 @@ def _select_project_explainer(project: Project, name: str | None) -> BaseExplain
     usual = [label for label in known if label != project.config.use.baseline]
     if not usual:
         raise BadSetting(
-            "the project names no explainer but the baseline: add one to `explainers`, such as input_x_gradient."
+            "the project names no explainer but the baseline: "
+            "add one to `explainers`, such as input_x_gradient."
         )
     return known[usual[0]]
 

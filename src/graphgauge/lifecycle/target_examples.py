@@ -1,9 +1,8 @@
 """Examples of one target: explained by some explainers, measured, described and drawn."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from graphgauge.core import lookup
+from graphgauge.core import Target, lookup
 from graphgauge.guidelines import aggregate_run
 from graphgauge.lifecycle.project import Project
 from graphgauge.models import BaseModel
@@ -11,15 +10,18 @@ from graphgauge.report import Example, ExampleBuilder, sanitize_results
 
 
 def build_target_examples(
-    project: Project, model: BaseModel, target: Any, labels: Sequence[str]
+    project: Project, model: BaseModel, target: Target, labels: Sequence[str]
 ) -> list[Example]:
     """Build an example of a target for each of the named explainers.
 
     Args:
-        project: The project.
+        project: The project, with explainers and names.
         model: What `Project.model` returned.
-        target: The target.
+        target: The node, link or graph whose prediction is explained.
         labels: The explainers, as the project calls them.
+
+    Raises:
+        UnknownName: The project has no explainer of that name.
     """
     offered = project.explainers()
     chosen = {label: lookup(offered, label, "explainer of the project") for label in labels}

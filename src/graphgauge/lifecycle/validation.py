@@ -9,13 +9,22 @@
 """
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from graphgauge.core import FAIL, UNDECIDED, WARN, BadFile, BadSetting, package_versions
+from graphgauge.core import (
+    FAIL,
+    UNDECIDED,
+    WARN,
+    BadFile,
+    BadSetting,
+    JsonObject,
+    Target,
+    package_versions,
+)
 from graphgauge.evaluation import Evaluator, ModelAccuracy, Results, label_explainers
 from graphgauge.explainers import BaseExplainer, find_explainer
 from graphgauge.guidelines import (
@@ -49,11 +58,11 @@ from graphgauge.lifecycle.early_stop_cost import (
 from graphgauge.lifecycle.run_folder import PRODUCTION_FOLDER, VALIDATION_PAGE, clear_folder
 from graphgauge.lifecycle.shortlist import Shortlist, build_shortlist, list_named_explainers
 from graphgauge.models import BaseModel, digest_of_data, digest_of_network
-from graphgauge.narrative import check_names_fit_model, complete_names
+from graphgauge.narrative import NamesLike, check_names_fit_model, complete_names
 
-_ValidationCallback = Callable[
-    ["Validation", Path], Any
-]  #: called with the finished validation and the folder of its files
+_Explainers = BaseExplainer | Iterable[BaseExplainer] | Mapping[str, BaseExplainer]
+#: called with the finished validation and the folder of its files
+_ValidationCallback = Callable[["Validation", Path], object]
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,7 @@ class Validation:
     findings: tuple[Finding, ...]
     left_out: Mapping[str, str]  #: explainers that cannot be run on this network, and why
     decision: Decision
-    names: Any = None  #: what things are called in the examples that are kept
+    names: NamesLike = None  #: of features, nodes and classes, for the examples that are kept
 
     def save(
         self,
@@ -127,16 +136,30 @@ class Validation:
 
 def validate(
     evaluator: Evaluator,
-    targets: Any,
-    explainers: Any = None,
+    targets: Iterable[Target],
+    explainers: _Explainers | None = None,
     requirements: Requirements | None = None,
     terms: SignOff | None = None,
-    names: Any = None,
+    names: NamesLike = None,
 ) -> Validation:
-    """Validate ``evaluator.model`` on ``targets``. ``explainers`` None: the shortlist; the baseline
-    is always measured too.
+    """Measure explainers on one's own data, choose one of them, and write down why.
 
-    ``names``: what things are called in the examples that are kept (see `Names`).
+    Args:
+        evaluator: What measures, with the model. Each explainer is measured twice: with every
+            trial, and with the settings for production.
+        targets: What is explained, such as ``evaluator.sample(100)``.
+        explainers: The candidates; None: the benchmark's shortlist. The baseline is measured too.
+        requirements: Thresholds; default: the paper's.
+        terms: Who signs, and how long the decision holds; default: unsigned.
+        names: What features, nodes and classes are called in the examples that are kept.
+
+    Returns:
+        Both measurements and the decision; ``.save(folder)`` writes them.
+
+    Raises:
+        BadSetting: There is no target, or no explainer besides the baseline, or ``requirements``
+            are for another kind of task.
+        BadModel: No explainer can be run on the network.
     """
     model, agreed = evaluator.model, terms or SignOff()
     check_names_fit_model(complete_names(evaluator, names), model)
@@ -149,7 +172,7 @@ def validate(
     stated = ModelAccuracy.from_value(agreed.accuracy)
     every, short = _measure_both_ways(evaluator, candidates, asked)
     every = every[0].with_accuracy(stated), every[1]
-    recommendation = _single_recommendation(recommend(every[0], wanted))
+    (recommendation,) = recommend(every[0], wanted)  # one network on one task
     cost = measure_trade_off(every, short, recommendation.chosen, wanted)
     found = Validation(
         results=every[0],
@@ -178,29 +201,25 @@ def _complete_requirements(requirements: Requirements, model: BaseModel) -> Requ
 
 
 def _choose_candidates(
-    explainers: Any, wanted: Requirements
+    explainers: _Explainers | None, wanted: Requirements
 ) -> tuple[dict[str, BaseExplainer], Shortlist]:
     """Return the explainers to measure, and the list they come from."""
     kind = str(wanted.task_kind)
     if explainers is None:
         listed = build_shortlist(kind, wanted)
-        return _default_explainers(listed.names), listed
+        return {name: find_explainer(name) for name in listed.names}, listed
     named = label_explainers(explainers)
     return named, list_named_explainers(named, kind)
 
 
-def _default_explainers(names: Sequence[str]) -> dict[str, BaseExplainer]:
-    """Build explainers with their defaults."""
-    return {name: find_explainer(name) for name in names}
-
-
 def _check_candidates(
-    named: Mapping[str, BaseExplainer], targets: Sequence[Any], wanted: Requirements
+    named: Mapping[str, BaseExplainer], targets: Sequence[Target], wanted: Requirements
 ) -> None:
     """Raise `BadSetting` if there is nothing to validate."""
     if not [name for name in named if name != wanted.baseline]:
         raise BadSetting(
-            f"validate needs an explainer besides {wanted.baseline!r}: name one, or none for the shortlist."
+            f"validate needs an explainer besides {wanted.baseline!r}: "
+            "name one, or none for the shortlist."
         )
     if not targets:
         raise BadSetting(
@@ -222,7 +241,7 @@ _TimedResults = tuple[Results, float]
 
 
 def _measure_both_ways(
-    evaluator: Evaluator, candidates: Mapping[str, BaseExplainer], targets: list[Any]
+    evaluator: Evaluator, candidates: Mapping[str, BaseExplainer], targets: list[Target]
 ) -> tuple[_TimedResults, _TimedResults]:
     """Measure with every trial, and as production would, after a warm-up on one target."""
     settings = evaluator.settings
@@ -234,12 +253,6 @@ def _measure_both_ways(
     return compare_with_timing(every, candidates, targets), compare_with_timing(
         short, candidates, targets
     )
-
-
-def _single_recommendation(recommendations: Sequence[Recommendation]) -> Recommendation:
-    """Return the only recommendation of a run of one network on one task."""
-    (found,) = recommendations
-    return found
 
 
 # --- the decision ---------------------------------------------------------------------------------
@@ -296,7 +309,7 @@ def _complete_decision(found: Validation, listed: Shortlist) -> Decision:
     )
 
 
-def _describe_model(model: BaseModel) -> dict[str, Any]:
+def _describe_model(model: BaseModel) -> JsonObject:
     """Describe the kind and size of model and data."""
     source = model.source
     sizes = {"nodes": source.num_nodes, "edges": source.num_edges, "features": source.x.size(1)}

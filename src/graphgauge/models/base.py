@@ -123,7 +123,7 @@ class BaseModel(ABC):
         )
         given = feature_names if feature_names is not None else getattr(data, "feature_names", None)
         self.feature_names = check_feature_names(given, self.source.x.size(1))
-        self.executor = Executor(self.call, memory_budget)
+        self.executor = Executor(self.call, budget=memory_budget)
         self._facts: dict[str, Any] = {}
         self._lasting: dict[str, Any] = {}
         self._mark: Any = None

@@ -84,9 +84,9 @@ def find_trace(model: "BaseModel") -> MessageTrace:
     """Observe the network on a small part of the data, or on all of it if it cannot process a small
     part.
     """
-    union, engine = _small_union(model), Executor(model.call, None, ALONE, model.writes_input)
+    union, executor = _small_union(model), Executor(model.call, ALONE, model.writes_input)
     try:
-        return trace_messages(model.net, lambda: engine.outputs(union), union.edge_index)
+        return trace_messages(model.net, lambda: executor.outputs(union), union.edge_index)
     except FORWARD_ERRORS:
         return trace_messages(model.net, model.first_call, model.source.edge_index)
 
@@ -94,11 +94,11 @@ def find_trace(model: "BaseModel") -> MessageTrace:
 def find_writes_input(model: "BaseModel") -> bool:
     """Whether the network changes its input, tested on a small part of the data."""
     union = _small_union(model)
-    engine = Executor(model.call, None, ALONE)
+    executor = Executor(model.call, ALONE)
     tensors = [union.edge_index, union.x, *union.node_attrs.values(), *union.edge_attrs.values()]
     before = [tensor._version for tensor in tensors]
     try:
-        engine.outputs(union)
+        executor.outputs(union)
     except FORWARD_ERRORS:
         return True  # it may not work on a small part: copies do no harm
     return [tensor._version for tensor in tensors] != before
@@ -166,11 +166,11 @@ def _joint_rows(model: "BaseModel", graphs: ComputationGraphs, of: Tensor, joini
     columns)
     """
     return mirrored_rows(
-        Executor(model.call, model.executor.budget, joining, model.writes_input), graphs, of
+        Executor(model.call, joining, model.writes_input, budget=model.executor.budget), graphs, of
     )
 
 
-def mirrored_rows(engine: Executor, graphs: ComputationGraphs, of: Tensor) -> Tensor:
+def mirrored_rows(executor: Executor, graphs: ComputationGraphs, of: Tensor) -> Tensor:
     """Raw rows of copies, the second half of them with their features in reverse order.  (K,
     columns)
     """
@@ -180,9 +180,11 @@ def mirrored_rows(engine: Executor, graphs: ComputationGraphs, of: Tensor) -> Te
         is_turned = union.copy[union.node_copy] >= half
         last = union.graphs.sizes[union.graph_index][union.node_copy] - 1 - union.node_position
         mirrored = torch.where(is_turned, union.node_start[union.node_copy] + last, union.node_at)
-        return engine.outputs(union.with_x(union.x.index_copy(0, union.node_at, union.x[mirrored])))
+        return executor.outputs(
+            union.with_x(union.x.index_copy(0, union.node_at, union.x[mirrored]))
+        )
 
-    return engine.map(work, graphs, of, kind="joining")
+    return executor.map(work, graphs, of, kind="joining")
 
 
 def find_prunable_rounds(model: "BaseModel") -> tuple[bool, ...]:
@@ -205,8 +207,9 @@ def find_prunable_rounds(model: "BaseModel") -> tuple[bool, ...]:
     )
     of = torch.arange(len(graphs), device=model.source.device).repeat(2)
     cuts = tuple(share < _MAX_ARRIVING_SHARE for share in arriving_shares(graphs, chain))
-    few = Executor(model.call, model.executor.budget, TOGETHER, model.writes_input, cuts)
-    every = Executor(model.call, model.executor.budget, TOGETHER, model.writes_input)
+    budget = model.executor.budget
+    few = Executor(model.call, TOGETHER, model.writes_input, cuts, budget=budget)
+    every = Executor(model.call, TOGETHER, model.writes_input, budget=budget)
     try:
         return (
             cuts
@@ -231,8 +234,8 @@ def find_feature_use(model: "BaseModel") -> str:
         features = ProbedFeatures(union.features, seen)
         return lazy.outputs(union.with_features(features))
 
-    plain = Executor(model.call, model.executor.budget, model.joining, model.writes_input)
-    lazy = Executor(model.call, model.executor.budget, model.joining, model.writes_input, lazy=True)
+    options, budget = (model.call, model.joining, model.writes_input), model.executor.budget
+    plain, lazy = Executor(*options, budget=budget), Executor(*options, lazy=True, budget=budget)
     try:
         wanted = plain.map(plain.outputs, graphs, of, kind="lazy")
         with torch.no_grad():

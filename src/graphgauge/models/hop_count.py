@@ -75,7 +75,7 @@ def _do_features_matter(
     nodes: this serves networks that do not work with just any number, and finds effects without a
     gradient.
     """
-    engine = Executor(model.call, model.executor.budget, model.joining, model.writes_input)
+    executor = Executor(model.call, model.joining, model.writes_input, budget=model.executor.budget)
     x, edited = model.source.x, edit or (lambda union: union)
     scale = float(x.std(correction=0) + x.abs().mean()) or 1.0
 
@@ -85,21 +85,21 @@ def _do_features_matter(
             * scale
         )
         return _does_gradient_reach(
-            engine.outputs, edited(union.with_x(noise)), is_far[union.node_row]
+            executor.outputs, edited(union.with_x(noise)), is_far[union.node_row]
         )
 
     def exchanged(union: GraphBatch) -> Tensor:
         (far,) = is_far[union.node_row].nonzero(as_tuple=True)
         other = (union.graphs.node[union.node_row[far]] + len(x) // 2) % len(x)
-        return engine.outputs(
+        return executor.outputs(
             edited(union.with_x(union.x.index_copy(0, union.node_at[far], x[other])))
         )
 
-    return _try_probe(lambda: bool(engine.map(by_gradient, graphs).any())) or _try_probe(
+    return _try_probe(lambda: bool(executor.map(by_gradient, graphs).any())) or _try_probe(
         lambda: (
             not is_close(
-                engine.map(lambda union: engine.outputs(edited(union)), graphs),
-                engine.map(exchanged, graphs),
+                executor.map(lambda union: executor.outputs(edited(union)), graphs),
+                executor.map(exchanged, graphs),
             )
         )
     )

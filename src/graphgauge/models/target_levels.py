@@ -306,7 +306,7 @@ class GraphLevel(BaseModel):
         """Raw rows of graphs in their stored order, each in a call of its own.  (T, 1) -> (T,
         columns)
         """
-        alone = Executor(self.call, None, ALONE, copies_input=True)
+        alone = Executor(self.call, ALONE, copies_input=True)
         return alone.map(
             alone.outputs, build_whole_graphs(self.source, target[:, 0], as_stored=True)
         )

@@ -6,14 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import ClassVar, TypeVar
 
 from graphgauge.core import BadSetting
 
+ResultT = TypeVar("ResultT")  #: what a function returns that an engine runs
+
 
 class Engine(ABC):
-    """Runs at most ``places`` functions at a time. ``can_stop``: whether a time limit ends what
-    hangs.
+    """Runs at most ``places`` functions at a time.
+
+    ``can_stop`` says whether the engine can end a call that exceeds its time limit.
     """
 
     name: ClassVar[str]
@@ -39,14 +42,22 @@ class Engine(ABC):
         """How many functions can run at this moment."""
 
     @abstractmethod
-    def submit(self, function: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Run a function; the future holds its result or its error."""
+    def submit(self, function: Callable[..., ResultT], *args: object) -> "Future[ResultT]":
+        """Run a function on a free worker.
+
+        Args:
+            function: What is run; the processes, Dask and Ray engines pickle it.
+            *args: Its positional arguments, which are pickled with it.
+
+        Returns:
+            A future of the standard library that holds the result, or the error that was raised.
+        """
 
     def is_death(self, error: BaseException) -> bool:
         """Whether an error means that a worker died, so that the same call may be repeated."""
         return False
 
-    def abandon(self, future: "Future[Any]") -> None:
+    def abandon(self, future: "Future[ResultT]") -> None:
         """Stop the worker of a future whose result is no longer needed."""
         future.cancel()
 

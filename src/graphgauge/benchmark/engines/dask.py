@@ -9,10 +9,13 @@ over. A cluster that is started here leaves it to the runner at once.
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphgauge.benchmark.engines.base import Engine, check_workers
+from graphgauge.benchmark.engines.base import Engine, ResultT, check_workers
 from graphgauge.core import BadSetting, MissingExtra
+
+if TYPE_CHECKING:
+    import distributed
 
 _SECONDS_TO_CONNECT = 30
 
@@ -35,13 +38,13 @@ class DaskEngine(Engine):
         self.distributed, self.shares = distributed, address is None
         try:
             self.client = distributed.Client(
-                address or self.local(workers), timeout=_SECONDS_TO_CONNECT
+                address or self._start_local_cluster(workers), timeout=_SECONDS_TO_CONNECT
             )
         except (OSError, ValueError, TimeoutError) as error:
             raise BadSetting(f"there is no Dask scheduler at {address!r}: {error}.") from error
         self.tasks: dict[Future[Any], Any] = {}
 
-    def local(self, workers: int | None) -> Any:
+    def _start_local_cluster(self, workers: int | None) -> "distributed.LocalCluster":
         """Start a cluster that listens to this machine only."""
         options = {
             "threads_per_worker": 1,
@@ -58,10 +61,10 @@ class DaskEngine(Engine):
         """The number of workers; 1 while there is none, so that work waits for the first."""
         return max(1, len(self.client.scheduler_info(n_workers=-1)["workers"]))
 
-    def submit(self, function: Callable[..., Any], *args: Any) -> "Future[Any]":
+    def submit(self, function: Callable[..., ResultT], *args: object) -> "Future[ResultT]":
         """Run a function on any worker."""
         task = self.client.submit(function, *args, pure=False)
-        future: Future[Any] = Future()
+        future: Future[ResultT] = Future()
         future.set_running_or_notify_cancel()
         self.tasks = {
             pending: known_task for pending, known_task in self.tasks.items() if not pending.done()
@@ -76,7 +79,7 @@ class DaskEngine(Engine):
             (self.distributed.scheduler.KilledWorker, self.distributed.client.FutureCancelledError),
         )
 
-    def abandon(self, future: "Future[Any]") -> None:
+    def abandon(self, future: "Future[ResultT]") -> None:
         """Restart the worker of a future."""
         task = self.tasks.pop(future)
         busy = [
@@ -98,13 +101,13 @@ class DaskEngine(Engine):
             cluster.close()
 
 
-def _resolve_future(future: "Future[Any]", done: Any) -> None:
-    """Copy the result or the error of a Dask task to a future."""
+def _resolve_future(future: "Future[ResultT]", done: "distributed.Future[ResultT]") -> None:
+    """Copy the result or the error of a Dask task to a future of the standard library."""
     if future.done():
         return
     try:
         error = done.exception()
-    except BaseException as trouble:  # a cancelled task raises instead of telling
+    except BaseException as trouble:  # a cancelled task raises its error here
         error = trouble
     if error is not None:
         future.set_exception(error)

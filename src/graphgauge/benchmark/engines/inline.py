@@ -4,9 +4,8 @@ whole run.
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
 
-from graphgauge.benchmark.engines.base import Engine, check_no_address
+from graphgauge.benchmark.engines.base import Engine, ResultT, check_no_address
 
 
 class InlineEngine(Engine):
@@ -21,9 +20,9 @@ class InlineEngine(Engine):
     ) -> None:
         check_no_address(self.name, address)
 
-    def submit(self, function: Callable[..., Any], *args: Any) -> "Future[Any]":
+    def submit(self, function: Callable[..., ResultT], *args: object) -> "Future[ResultT]":
         """Run the function now."""
-        future: Future[Any] = Future()
+        future: Future[ResultT] = Future()
         try:
             future.set_result(function(*args))
         except Exception as error:

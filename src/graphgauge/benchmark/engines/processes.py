@@ -18,7 +18,7 @@ from typing import Any
 
 from loky import ProcessPoolExecutor
 
-from graphgauge.benchmark.engines.base import Engine, check_no_address, check_workers
+from graphgauge.benchmark.engines.base import Engine, ResultT, check_no_address, check_workers
 
 _PARENT_CHECK_SECONDS = 1.0
 
@@ -42,24 +42,26 @@ class ProcessesEngine(Engine):
         """The number of processes."""
         return self.workers
 
-    def submit(self, function: Callable[..., Any], *args: Any) -> "Future[Any]":
+    def submit(self, function: Callable[..., ResultT], *args: object) -> "Future[ResultT]":
         """Run a function in a free process."""
         self.busy = {future: number for future, number in self.busy.items() if not future.done()}
         free = next(number for number in range(self.workers) if number not in self.busy.values())
-        self.start_all()
-        future = self.started(free, function, *args)
+        self._start_all()
+        future = self._submit_to_pool(free, function, *args)
         self.busy[future] = free
         return future
 
-    def started(self, number: int, function: Callable[..., Any], *args: Any) -> "Future[Any]":
+    def _submit_to_pool(
+        self, number: int, function: Callable[..., ResultT], *args: object
+    ) -> "Future[ResultT]":
         """Submit a call to one of the pools; if that pool has died, to a new one."""
         with contextlib.suppress(BrokenProcessPool):
-            return self.pool(number).submit(function, *args)
-        self.drop(number)
-        self.start_all()
-        return self.pool(number).submit(function, *args)
+            return self._pool(number).submit(function, *args)
+        self._drop(number)
+        self._start_all()
+        return self._pool(number).submit(function, *args)
 
-    def pool(self, number: int) -> ProcessPoolExecutor:
+    def _pool(self, number: int) -> ProcessPoolExecutor:
         """One of the pools; it is created if it does not exist."""
         pool = self.pools[number]
         if pool is None:
@@ -71,23 +73,23 @@ class ProcessesEngine(Engine):
             self.pools[number] = pool
         return pool
 
-    def start_all(self) -> None:
+    def _start_all(self) -> None:
         """Start all missing processes at once, so that their imports do not count for the time
         limit of a shard.
         """
         missing = [number for number, pool in enumerate(self.pools) if pool is None]
-        for started in [self.pool(number).submit(_import_worker_module) for number in missing]:
+        for started in [self._pool(number).submit(_import_worker_module) for number in missing]:
             started.result()
 
     def is_death(self, error: BaseException) -> bool:
         """Whether a process ended, by itself or because it was killed."""
         return isinstance(error, BrokenProcessPool)
 
-    def abandon(self, future: "Future[Any]") -> None:
+    def abandon(self, future: "Future[ResultT]") -> None:
         """Kill the process of a future."""
-        self.drop(self.busy[future])
+        self._drop(self.busy[future])
 
-    def drop(self, number: int) -> None:
+    def _drop(self, number: int) -> None:
         """End a pool and its process; a busy process is killed."""
         pool, self.pools[number] = self.pools[number], None
         if pool is not None:
@@ -100,7 +102,7 @@ class ProcessesEngine(Engine):
     def close(self) -> None:
         """End all processes."""
         for number in range(self.workers):
-            self.drop(number)
+            self._drop(number)
 
 
 def _threads_per_worker(workers: int) -> int:

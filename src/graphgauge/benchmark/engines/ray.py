@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from graphgauge.benchmark.engines.base import Engine, check_workers
+from graphgauge.benchmark.engines.base import Engine, ResultT, check_workers
 from graphgauge.core import BadSetting, MissingExtra
 
 
@@ -41,12 +41,12 @@ class RayEngine(Engine):
         )
         self.tasks: dict[Future[Any], Any] = {}
         self.shares = address is None
-        self.connect(workers, address)
+        self._connect(workers, address)
         self.remote = ray.remote(num_gpus=1 if gpus else 0, num_cpus=1, max_retries=0)(
             _run_function
         )
 
-    def connect(self, workers: int | None, address: str | None) -> None:
+    def _connect(self, workers: int | None, address: str | None) -> None:
         """Connect to a cluster, or start one here."""
         options: dict[str, Any] = (
             {"address": address}
@@ -72,10 +72,10 @@ class RayEngine(Engine):
         """The number of cores or GPUs of the cluster at this moment."""
         return max(1, int(self.ray.cluster_resources().get(self.resource, 1)))
 
-    def submit(self, function: Callable[..., Any], *args: Any) -> "Future[Any]":
+    def submit(self, function: Callable[..., ResultT], *args: object) -> "Future[ResultT]":
         """Run a function where Ray has room."""
         task = self.remote.remote(function, *args)
-        future: Future[Any] = task.future()
+        future: Future[ResultT] = task.future()
         self.tasks = {
             pending: known_task for pending, known_task in self.tasks.items() if not pending.done()
         } | {future: task}
@@ -94,7 +94,7 @@ class RayEngine(Engine):
         )
         return isinstance(error, (*deaths, kinds.TaskCancelledError))
 
-    def abandon(self, future: "Future[Any]") -> None:
+    def abandon(self, future: "Future[ResultT]") -> None:
         """Kill the process of a future."""
         with contextlib.suppress(self.ray.exceptions.RayError):
             self.ray.cancel(self.tasks.pop(future), force=True)
@@ -108,6 +108,6 @@ class RayEngine(Engine):
             self.ray.shutdown()
 
 
-def _run_function(function: Callable[..., Any], *args: Any) -> Any:
+def _run_function(function: Callable[..., ResultT], *args: object) -> ResultT:
     """Run a function in a worker of Ray."""
     return function(*args)

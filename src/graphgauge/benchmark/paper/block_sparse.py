@@ -17,15 +17,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
 LARGEST_INDEX = 2**31 - 1  #: entries and rows are counted in 32 bits
-#: what torch has to say of every sparse matrix; 2.11 and 2.12 say the second also to who has opted
-#: out of the checks
+#: warnings of torch about every sparse matrix; 2.11 and 2.12 give the second one even where the
+#: checks are switched off
 _KNOWN_WARNINGS = (
     "Sparse CSR tensor support is in beta state",
     "Sparse invariant checks are implicitly disabled",
@@ -70,9 +70,8 @@ class BlockDiagonal:
 
     def __init__(self, places: SparsePattern, count: int) -> None:
         self.places, self.count = places, count
-        self.turn = (places.col * places.num_rows + places.row).argsort(
-            stable=True
-        )  # the transposed order of entries
+        # the transposed order of entries
+        self.turn = (places.col * places.num_rows + places.row).argsort(stable=True)
         self.shape = (count * places.num_rows, count * places.num_cols)
         self.index = _repeat_index(places.row, places.col, places.num_rows, places.num_cols, count)
         turned = (places.col[self.turn], places.row[self.turn], places.num_cols, places.num_rows)
@@ -119,18 +118,33 @@ def _csr_matrix(index: tuple[Tensor, Tensor], value: Tensor, shape: tuple[int, .
     return torch.sparse_csr_tensor(*index, value.reshape(-1), shape, check_invariants=False)
 
 
+class _ProductContext(Protocol):
+    """What the two functions below keep for their backward pass, as autograd's ``ctx``."""
+
+    blocks: BlockDiagonal
+    saved_tensors: tuple[Tensor, Tensor]
+    needs_input_grad: tuple[bool, bool, bool]
+
+    def save_for_backward(self, *tensors: Tensor) -> None:
+        """Keep tensors."""
+
+
+#: the derivatives by the pattern (always None), by the values or rows g, and by the rows h
+_InputGradients = tuple[None, Tensor | None, Tensor | None]
+
+
 class _WeightedSumsFunction(Function):
-    """`Blocks.times` with its derivatives."""
+    """`BlockDiagonal.times` with its derivatives."""
 
     @staticmethod
-    def forward(ctx: Any, blocks: BlockDiagonal, value: Tensor, h: Tensor) -> Tensor:
+    def forward(ctx: _ProductContext, blocks: BlockDiagonal, value: Tensor, h: Tensor) -> Tensor:
         """(K, E), (K, C, D) -> (K, R, D)"""
         ctx.blocks = blocks
         ctx.save_for_backward(value, h)
         return blocks.times(value, h)
 
     @staticmethod
-    def backward(ctx: Any, *outer: Any) -> Any:
+    def backward(ctx: _ProductContext, *outer: Tensor) -> _InputGradients:
         """The derivative by the values is an inner product, the derivative by h a sum with the
         transposed matrix.
         """
@@ -141,17 +155,17 @@ class _WeightedSumsFunction(Function):
 
 
 class _EdgeDotsFunction(Function):
-    """`Blocks.dots` with its derivatives."""
+    """`BlockDiagonal.dots` with its derivatives."""
 
     @staticmethod
-    def forward(ctx: Any, blocks: BlockDiagonal, g: Tensor, h: Tensor) -> Tensor:
+    def forward(ctx: _ProductContext, blocks: BlockDiagonal, g: Tensor, h: Tensor) -> Tensor:
         """(K, R, D), (K, C, D) -> (K, E)"""
         ctx.blocks = blocks
         ctx.save_for_backward(g, h)
         return blocks.dots(g, h)
 
     @staticmethod
-    def backward(ctx: Any, *outer: Any) -> Any:
+    def backward(ctx: _ProductContext, *outer: Tensor) -> _InputGradients:
         """Sums of the rows of the other side, weighted by the incoming gradient."""
         g, h = ctx.saved_tensors
         return None, ctx.blocks.times(outer[0], h), ctx.blocks.turned_times(outer[0], g)

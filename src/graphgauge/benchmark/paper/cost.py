@@ -19,9 +19,8 @@ runs an explainer.
 where nothing varies, else 100 pairs. For its own 16,000 explanations that is 1.52 million, not 2.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -124,18 +123,20 @@ def _count_explanations(study: Study) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["explanations", "number", "how"])
 
 
-def _count_calls(trials: Any, stop: Any) -> int:
+def _count_calls(trials: Sequence[int] | None, stop: Sequence[str]) -> int:
     """Number of explanations behind one stability.
 
-    >>> _count_calls((1,), ("deterministic",)), _count_calls((15,), ("binomial",)), _count_calls((30,), ("precise",))
-    (2, 15, 60)
+    >>> _count_calls((1,), ("deterministic",)), _count_calls((15,), ("binomial",))
+    (2, 15)
+    >>> _count_calls((30,), ("precise",))
+    60
     """
     if trials is None or not len(trials):
         return 0
     return int(trials[0]) if stop[0] == _STOP_BINOMIAL else 2 * int(trials[0])
 
 
-def _paper_upper_bound(stops: Iterable[Any]) -> int:
+def _paper_upper_bound(stops: Iterable[Sequence[str] | None]) -> int:
     """The largest number of explanations that the paper's rule allows for the same targets."""
     return sum(
         2 * (_LEAST_PAIRS if stop is not None and _STOP_DETERMINISTIC in stop else _MOST_PAIRS)

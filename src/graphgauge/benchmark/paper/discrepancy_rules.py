@@ -6,10 +6,9 @@ open or data that could not be had. Possible reasons are listed after the word "
 have not been shown to be the cause.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from graphgauge.core import JsonObject
 from graphgauge.evaluation import PRESETS, Settings
 
 _UNEXPLAINED = "unexplained"
@@ -145,7 +144,7 @@ _INFLUENTIAL_SETTINGS = (
 )
 
 
-def likely_reason(cell: Mapping[str, Any], settings: Settings) -> str:
+def likely_reason(cell: JsonObject, settings: Settings) -> str:
     """What is known to make a cell differ; otherwise "unexplained", with what may make it differ.
 
     Args:
@@ -165,7 +164,7 @@ def likely_reason(cell: Mapping[str, Any], settings: Settings) -> str:
     return f"{_UNEXPLAINED}; possible: {possible}" if possible else _UNEXPLAINED
 
 
-def _capping_reason(cell: Mapping[str, Any]) -> list[str]:
+def _capping_reason(cell: JsonObject) -> list[str]:
     """What would change if targets that never flip counted as the cap, if that is nearer to the
     paper.
     """
@@ -178,7 +177,7 @@ def _capping_reason(cell: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _run_reasons(cell: Mapping[str, Any], settings: Settings) -> list[str]:
+def _run_reasons(cell: JsonObject, settings: Settings) -> list[str]:
     """Reasons in our own run: fewer runs than in the paper, other settings than the paper's."""
     has, needs = int(cell["configurations"]), int(cell["paper_configurations"])
     fewer = (

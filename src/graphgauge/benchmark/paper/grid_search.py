@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby, product
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 from torch_geometric.data import Data
@@ -25,7 +24,7 @@ from torch_geometric.data import Data
 from graphgauge.benchmark.paper.early_stopping import StoppingRule
 from graphgauge.benchmark.paper.model_accuracy import SCORED_PARTS, score_parts
 from graphgauge.benchmark.paper.training import TrainedNetwork, TrainingRecipe, train_networks
-from graphgauge.core import BadFile, BadSetting, progress_bar
+from graphgauge.core import BadFile, BadSetting, JsonObject, progress_bar
 from graphgauge.datasets import (
     Architecture,
     data_digest,
@@ -41,7 +40,7 @@ _WEIGHT_DECAYS = (1e-5, 1e-4, 1e-3)
 _DROPOUTS = (0.0, 0.2, 0.3, 0.4, 0.5)
 _NUM_SEEDS = 5
 
-_PointRow = dict[str, Any]  #: a recipe's fields and what came out of it
+_PointRow = JsonObject  #: a recipe's fields and what came out of it
 
 
 @dataclass(frozen=True)
@@ -219,7 +218,7 @@ class _SearchFile:
     line for each point.
     """
 
-    def __init__(self, path: Path | None, asked: dict[str, Any]) -> None:
+    def __init__(self, path: Path | None, asked: JsonObject) -> None:
         self.path, self.asked = path, asked
         self.known: dict[TrainingRecipe, _PointRow] = {}
         if path is not None and path.exists():

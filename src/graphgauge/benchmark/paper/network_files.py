@@ -9,7 +9,6 @@ import json
 import platform
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch_geometric
@@ -98,7 +97,7 @@ def _format_toml(sections: TomlSections) -> str:
     )
 
 
-def _format_toml_value(value: Any) -> str:
+def _format_toml_value(value: object) -> str:
     """A text, number, truth value or list of these in TOML. JSON writes all of them alike, except
     infinity and NaN.
     """

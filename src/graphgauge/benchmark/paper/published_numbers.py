@@ -24,13 +24,14 @@ TABLE_COLUMNS = {
 
 PAPER_MEAN_TRIALS = (35, 40)  #: "an average of 35-40" trials with early stopping
 PAPER_EXPLANATIONS = 2_000_000  #: "~2M explanations"
+#: the configurations behind rows whose SDs only fit fewer of them
 _REDUCED_CONFIGURATIONS = {
     ("node_regression", "graphmask"): 3,
     ("edge_regression", "graphmask"): 2,
-}  #: what the SDs allow
+}
 
 
-class _Reported(NamedTuple):
+class PublishedCell(NamedTuple):
     """One cell of Table 1."""
 
     mean: float
@@ -39,15 +40,15 @@ class _Reported(NamedTuple):
 
 
 @cache
-def table_1_of_the_paper() -> dict[tuple[str, str, str], _Reported]:
+def table_1_of_the_paper() -> dict[tuple[str, str, str], PublishedCell]:
     """The cells of the paper's Table 1 by (kind, explainer, metric), under the names of this
     library.
 
     >>> table_1_of_the_paper()["node_classification", "gnn_explainer", "feature_ec"]
-    Reported(mean=32.2, sd=12.8, configurations=6)
+    PublishedCell(mean=32.2, sd=12.8, configurations=6)
     """
     return {
-        key: _Reported(*cell, _num_configurations(*key[:2]))
+        key: PublishedCell(*cell, _num_configurations(*key[:2]))
         for key, cell in published_table().items()
     }
 

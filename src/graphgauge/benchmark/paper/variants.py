@@ -9,10 +9,9 @@ Otherwise every table would compare explainers on different questions, so that i
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any
 
 from graphgauge.benchmark.explainer_names import paper_method
-from graphgauge.core import BadSetting
+from graphgauge.core import BadSetting, Target
 from graphgauge.evaluation import Results, Row
 
 #: explainer -> the variant of it that mimics the paper
@@ -23,6 +22,7 @@ MIMICKING_VARIANTS = {
     "graphmask": "pyg",
 }
 _MAX_LISTED = 10  #: differences in a message
+_Case = tuple[int, Target, int]  #: the seed, the target and the occurrence of an explanation
 
 
 def with_variants(results: Results, variants: Results) -> Results:
@@ -77,9 +77,9 @@ def _list_differences(results: Results, variants: Results) -> Iterator[str]:
         )
 
 
-def _explained_cases(rows: Iterable[Row]) -> dict[tuple[str, str], set[tuple[Any, ...]]]:
+def _explained_cases(rows: Iterable[Row]) -> dict[tuple[str, str], set[_Case]]:
     """The seed, target and occurrence of every explanation, for each task and network."""
-    cases: dict[tuple[str, str], set[tuple[Any, ...]]] = {}
+    cases: dict[tuple[str, str], set[_Case]] = {}
     for row in rows:
         cases.setdefault((row.task, row.model), set()).add((row.seed, row.target, row.occurrence))
     return cases
@@ -87,8 +87,8 @@ def _explained_cases(rows: Iterable[Row]) -> dict[tuple[str, str], set[tuple[Any
 
 def _describe_difference(
     task_and_model: tuple[str, str],
-    cases: set[tuple[Any, ...]],
-    variant_cases: set[tuple[Any, ...]],
+    cases: set[_Case],
+    variant_cases: set[_Case],
 ) -> Iterator[str]:
     """How two sets of explanations of one task and network differ; nothing if they do not."""
     seeds, others = ({seed for seed, *_ in side} for side in (cases, variant_cases))
