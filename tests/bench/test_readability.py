@@ -5,7 +5,9 @@ from readability import Measure, count_references, read_modules, repeated_names,
 
 FILES = {
     "src/graphgauge/__init__.py": "",
-    "src/graphgauge/room/__init__.py": "from graphgauge.room.first import told\n",
+    "src/graphgauge/room/__init__.py": (
+        "from graphgauge.room.first import Sheet, mean_ranks, told\n"
+    ),
     "src/graphgauge/room/first.py": '''
 from typing import Any
 
@@ -54,7 +56,10 @@ def test_every_measure_of_a_small_package(checkout):
     assert "| private module-level names | 1 of 5 | 20.0 % |" in text
     assert "| module functions of one word | 3 of 4 | 75.0 % |" in text
     assert "| functions with Any in the signature | 2 of 5 | 40.0 % |" in text
-    assert "| public functions of two or more parameters with Args | 1 of 2 | 50.0 % |" in text
+    assert (
+        "| exported functions of two or more parameters without Args | 1 of 2 | 50.0 % |" in text
+    )
+    assert "- src/graphgauge/room/first.py:mean_ranks" in text.splitlines()
     assert "| lines over 100 columns in docs | 1 | |" in text
     assert "- docs/page.md:2" in text.splitlines()
 
