@@ -128,8 +128,8 @@ def has_any(function: Function) -> bool:
 
 
 def needs_arguments(function: Function) -> bool:
-    """Whether the docstring of a function should explain parameters: public, two or more."""
-    return not function.name.startswith("_") and len(parameters(function)) >= 2
+    """Whether the docstring of a function should explain parameters: public, three or more."""
+    return not function.name.startswith("_") and len(parameters(function)) >= 3
 
 
 def explains_arguments(function: Function) -> bool:
@@ -261,7 +261,7 @@ def measure_signatures(checkout: Path, modules: list[Module]) -> list[Measure]:
     return [
         Measure("functions with Any in the signature", len(vague), len(every), vague),
         Measure(
-            "exported functions of two or more parameters without Args",
+            "exported functions of three or more parameters without Args",
             len(silent),
             len(public),
             silent,

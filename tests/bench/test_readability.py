@@ -28,7 +28,7 @@ def told(value: Any) -> int:
 def _hidden(value: int) -> int:
     return value
 
-def mean_ranks(first: int, second: int) -> int:
+def mean_ranks(first: int, second: int, third: int) -> int:
     """The ranks."""
     return first
 ''',
@@ -57,7 +57,7 @@ def test_every_measure_of_a_small_package(checkout):
     assert "| module functions of one word | 3 of 4 | 75.0 % |" in text
     assert "| functions with Any in the signature | 2 of 5 | 40.0 % |" in text
     assert (
-        "| exported functions of two or more parameters without Args | 1 of 2 | 50.0 % |" in text
+        "| exported functions of three or more parameters without Args | 1 of 2 | 50.0 % |" in text
     )
     assert "- src/graphgauge/room/first.py:mean_ranks" in text.splitlines()
     assert "| lines over 100 columns in docs | 1 | |" in text
