@@ -62,6 +62,21 @@ def own_methods(cls):
             yield name, function
 
 
+def inherited_docstring(cls, method):
+    """What the class and the classes above it say of a method: an override need not repeat it."""
+    found = (vars(base).get(method) for base in cls.__mro__)
+    return "\n".join(inspect.cleandoc(one.__doc__ or "") for one in found if one is not None)
+
+
+def unexplained_of(cls, least):
+    """Parameters of the public methods of a class that no docstring explains."""
+    for method, function in own_methods(cls):
+        docstring = inherited_docstring(cls, method)
+        yield from (
+            f"{cls.__name__}.{method}: {one}" for one in unexplained(function, docstring, least)
+        )
+
+
 def class_docstring(cls):
     init = vars(cls).get("__init__")
     docstrings = (cls.__doc__, getattr(init, "__doc__", ""))
@@ -89,9 +104,7 @@ def missing_in(name, found):
             gaps += [] if ">>>" in text else [f"{name}: no example"]
         for base in found.__mro__:
             if base.__module__.startswith("graphgauge"):
-                for method, function in own_methods(base):
-                    place = f"{base.__name__}.{method}"
-                    gaps += [f"{place}: {one}" for one in unexplained(function, least=2)]
+                gaps += unexplained_of(base, least=2)
     else:
         gaps += [f"{name}: {one}" for one in unexplained(found)]
         gaps += [] if ">>>" in (found.__doc__ or "") else [f"{name}: no example"]
@@ -114,8 +127,7 @@ def test_functions_that_rooms_export_explain_their_parameters(room):
         if inspect.isfunction(found) and found.__module__.startswith(f"graphgauge.{room}"):
             gaps += [f"{name}: {one}" for one in unexplained(found, least=3)]
         elif inspect.isclass(found) and found.__module__.startswith(f"graphgauge.{room}"):
-            for method, function in own_methods(found):
-                gaps += [f"{name}.{method}: {one}" for one in unexplained(function, least=3)]
+            gaps += unexplained_of(found, least=3)
     assert gaps == []
 
 

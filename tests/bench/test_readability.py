@@ -14,12 +14,13 @@ from typing import Any
 LIMIT = 3
 
 class Sheet:
-    def fill(self, rows: int, columns: "Any") -> None:
+    def fill(self, rows: int, columns: "Any", depth: int) -> None:
         """Fill it.
 
         Args:
             rows: How many.
             columns: Of what.
+            depth: How deep.
         """
 
 def told(value: Any) -> int:
