@@ -3,7 +3,7 @@ in batches.
 
 The first question of a batch waits a few milliseconds for others; while a batch is being explained
 the next one gathers. How a batch is explained, and what happens when time is short, is told in
-`explaining`. Nothing is sent before its entry is on the disk; a batch shares one transaction.
+`batch_explainer`. Nothing is sent before its entry is on the disk; a batch shares one transaction.
 """
 
 import logging
