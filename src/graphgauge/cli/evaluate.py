@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -42,7 +42,7 @@ class _SavedAssessment:
         return ExitCode(self.assessment.code)
 
 
-def project_from_options(config: str | None, options: dict[str, Any]) -> Project:
+def project_from_options(config: str | None, options: JsonObject) -> Project:
     """The project in a file, changed by options; or one made of options alone.
 
     Options that are None were not given. Their paths start from here, those of the file from its
@@ -55,8 +55,8 @@ def project_from_options(config: str | None, options: dict[str, Any]) -> Project
         return Project.read(path, given)
     if "model" not in given:
         raise BadSetting(
-            f"no model was named: give a project file (`graphgauge init` writes {_CONFIG_FILE}), or --model package.module:function, "
-            "--data graph.safetensors, --level and --task."
+            f"no model was named: give a project file (`graphgauge init` writes {_CONFIG_FILE}), "
+            "or --model package.module:function, --data graph.safetensors, --level and --task."
         )
     return Project.from_keys(given, Path.cwd(), "the command line")
 
@@ -216,7 +216,7 @@ def evaluate_command(
         if explainers is None
         else [name.strip() for name in explainers.split(",") if name.strip()]
     )
-    options: dict[str, Any] = {
+    options: JsonObject = {
         "model": model,
         "weights": weights,
         "data": data,

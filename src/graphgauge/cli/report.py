@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from graphgauge.core import JsonObject
 from graphgauge.evaluation import Results
 from graphgauge.guidelines import Requirements
 from graphgauge.lifecycle import stored_accuracy, stored_requirements
@@ -26,7 +27,7 @@ def _run_report(
     """
     given = {name: value for name, value in asked.items() if value is not None}
     results = Results.load(run)
-    options: dict[str, Any] = {"accuracy": results.accuracy or stored_accuracy(run)}
+    options: JsonObject = {"accuracy": results.accuracy or stored_accuracy(run)}
     options |= {name: value for name, value in told.items() if value is not None}
     wanted = Requirements(**{**stored_requirements(run), **given})
     made = build_report(results, wanted, **options, run=run)

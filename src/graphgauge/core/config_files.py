@@ -16,13 +16,14 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from graphgauge.core.errors import BadFile, BadSetting, GraphgaugeError
+from graphgauge.core.json_types import JsonObject
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-_ConfigTree = dict[str, Any]
+_ConfigTree = JsonObject
 KnownKeys = Mapping[
     str, type[Model]
 ]  #: the keys that may stand at a place, by the name of the field that leads there; "": at the top
@@ -150,4 +151,7 @@ def _unknown_key_text(loc: tuple[int | str, ...], keys: KnownKeys) -> str:
     """A key that means nothing, with the one that was meant."""
     known = list(keys[str(loc[0]) if len(loc) > 1 else ""].model_fields)
     close = get_close_matches(str(loc[-1]), known, n=1)
-    return f"is no key here.{f' Did you mean {close[0]!r}?' if close else ''} Known: {', '.join(known)}"
+    return (
+        f"is no key here.{f' Did you mean {close[0]!r}?' if close else ''} Known: "
+        f"{', '.join(known)}"
+    )

@@ -13,9 +13,9 @@ worse than random).
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from graphgauge.core.errors import BadSetting
+from graphgauge.core.json_types import JsonObject
 from graphgauge.core.target_ids import Target
 
 PASS, WARN, UNDECIDED, FAIL, NOT_APPLICABLE = "pass", "warn", "undecided", "fail", "not applicable"
@@ -43,10 +43,11 @@ class Verdict:
     def __post_init__(self) -> None:
         if self.outcome not in OUTCOMES:
             raise BadSetting(
-                f"a verdict is one of {', '.join(map(repr, OUTCOMES))}, but {self.outcome!r} was given."
+                f"a verdict is one of {', '.join(map(repr, OUTCOMES))}, but {self.outcome!r} was "
+                "given."
             )
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """As plain data."""
         return asdict(self)
 

@@ -116,7 +116,8 @@ class Xplanation:
         if not 0 <= len(target_tuple(self.target)) - IDS_PER_LEVEL[self.level] <= 1:
             raise BadExplanation(
                 f"target {self.target} is not a {self.level}: a pair of ids is a link, one id a "
-                "node or a graph; where a network gives several labels, with the number of a label behind."
+                "node or a graph; where a network gives several labels, with the number of a "
+                "label behind."
             )
         self.label = None if self.label is None else canonical_label(self.label)
         check_ids("nodes", self.nodes, self.num_nodes)
@@ -250,12 +251,12 @@ class Xplanation:
         """
         from torch_geometric.explain import Explanation
 
-        masks: dict[str, Any] = {}
+        masks: JsonObject = {}
         if self.feature_score is not None:
             masks["node_mask"] = self.feature_matrix()
         if self.edge_score is not None:
             masks["edge_mask"] = self.edge_vector()
-        sizes: dict[str, Any] = {"num_nodes": self.num_nodes, "num_stored_edges": self.num_edges}
+        sizes: JsonObject = {"num_nodes": self.num_nodes, "num_stored_edges": self.num_edges}
         if self.label is not None:
             sizes["explained_label"] = self.label
         return Explanation(
@@ -285,7 +286,7 @@ class Xplanation:
         """
         # others keep in ``prediction`` the network's raw rows, of all nodes
         is_ours = explanation.get("num_stored_edges") is not None
-        details: dict[str, Any] = {
+        details: JsonObject = {
             "prediction": explanation.get("prediction") if is_ours else None,
             "label": explanation.get("explained_label"),
             "level": "link" if isinstance(target, (list, tuple)) else "node",

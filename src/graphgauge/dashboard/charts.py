@@ -4,14 +4,14 @@ draws letter by letter.
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
 
+from graphgauge.core import JsonObject
 from graphgauge.plots import explainer_styles
 
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#8a94a0"
 
 
-def _quantity_axis(field: str, is_x: bool = False) -> dict[str, Any]:
+def _quantity_axis(field: str, is_x: bool = False) -> JsonObject:
     """A quantity on an axis that need not begin at 0."""
     scale = {"zero": False, "nice": False, "padding": 30 if is_x else 22}
     return {
@@ -46,12 +46,12 @@ _EXPLAINER_LEGEND = {
     "symbolSize": 90,
     "symbolOpacity": 1,
 }
-_EXPLAINER_CHANNEL: dict[str, Any] = {
+_EXPLAINER_CHANNEL: JsonObject = {
     "field": "explainer",
     "type": "nominal",
     "sort": None,
 }  #: its own colour and shape for each explainer
-_FRONT_TEMPLATE: dict[str, Any] = {
+_FRONT_TEMPLATE: JsonObject = {
     "height": 380,
     "encoding": {"stroke": {**_EXPLAINER_CHANNEL, "legend": _EXPLAINER_LEGEND}},
     "layer": [
@@ -102,7 +102,7 @@ _TIME_AXIS = {
     "axis": {"format": "%Y-%m-%d", "tickCount": 4, "labelOverlap": True, "labelBound": True},
     "scale": {"type": "utc", "padding": 10},
 }
-HISTORY_CHART: dict[str, Any] = {
+HISTORY_CHART: JsonObject = {
     "height": 220,
     "encoding": {"x": _TIME_AXIS},
     "layer": [
@@ -158,7 +158,7 @@ HISTORY_CHART: dict[str, Any] = {
 }
 
 
-def front_chart(explainers: Sequence[str], x: str, y: str) -> dict[str, Any]:
+def front_chart(explainers: Sequence[str], x: str, y: str) -> JsonObject:
     """A front with titles at its axes, colours and shapes for these explainers, and seconds on a
     logarithmic scale.
     """

@@ -2,11 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
-from graphgauge.core import NOT_APPLICABLE
+from graphgauge.core import NOT_APPLICABLE, JsonObject
 from graphgauge.dashboard.config import DashboardConfig
 from graphgauge.dashboard.widgets import show_notice
 from graphgauge.evaluation import Results
@@ -43,7 +42,7 @@ class _SelectedRun:
         """What it was judged by when it was saved."""
         return Requirements(**stored_requirements(self.key[0]))
 
-    def overview(self) -> dict[str, Any]:
+    def overview(self) -> JsonObject:
         """What a report says of it first."""
         return build_overview(
             self.results, self.aggregated_scores(self.requirements), self.requirements

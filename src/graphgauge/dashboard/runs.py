@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from graphgauge.core import JsonObject
 from graphgauge.dashboard.charts import front_chart
 from graphgauge.dashboard.config import DashboardConfig
 from graphgauge.dashboard.loading import select_run
@@ -48,7 +49,7 @@ def show_runs(places: DashboardConfig) -> None:
     _show_fronts(run.fronts(part.task))
 
 
-def _show_scores(part: Any, columns: list[dict[str, Any]]) -> None:
+def _show_scores(part: Any, columns: list[JsonObject]) -> None:
     """The means of a task, then why each is judged so."""
     st.subheader("Means and verdicts")
     table, outcomes = headline_frame(part.lines)
@@ -58,7 +59,8 @@ def _show_scores(part: Any, columns: list[dict[str, Any]]) -> None:
         column_config=wide,
     )
     st.caption(
-        "Green: meets its threshold. Yellow: meets it with a doubt. Red: misses it. Grey: not judged."
+        "Green: meets its threshold. Yellow: meets it with a doubt. Red: misses it. Grey: not "
+        "judged."
     )
     with st.expander("Every verdict and its reason"):
         show_text_table(score_frame(part.lines))
@@ -70,7 +72,8 @@ def _show_fronts(fronts: Any) -> None:
         st.info("A front needs two explainers with both numbers.")
         return
     st.caption(
-        "The bottom right corner is the best. Full marks are on the front, hollow ones are beaten; bars are 95 % intervals."
+        "The bottom right corner is the best. Full marks are on the front, hollow ones are "
+        "beaten; bars are 95 % intervals."
     )
     columns = st.columns(2)
     for k, (x, y, table) in enumerate(fronts):

@@ -32,6 +32,7 @@ from graphgauge.core import (
     BadSetting,
     GraphgaugeError,
     Interval,
+    JsonObject,
     derive_seed,
     make_generator,
     share_interval,
@@ -74,14 +75,20 @@ class ModelAccuracy:
         beside = (
             ""
             if self.reference is None
-            else f"; {_BASELINE_PHRASES.get(self.name, 'without a network')} reaches {self.reference:.3g}"
+            else (
+                f"; {_BASELINE_PHRASES.get(self.name, 'without a network')} reaches "
+                f"{self.reference:.3g}"
+            )
         )
         return f"{self.name} {self.value:.3g}{span}{place}{recall}{beside}"
 
     @property
     def sentence(self) -> str:
         """A line for people, with a warning where the network is poor."""
-        warning = "Caution: not shown to be better than that; a faithful explanation of it explains mistakes."
+        warning = (
+            "Caution: not shown to be better than that; a faithful explanation of it explains "
+            "mistakes."
+        )
         return f"The model itself: {self}.{' ' + warning if self.is_poor else ''}"
 
     @property
@@ -93,7 +100,7 @@ class ModelAccuracy:
             return ""
         return f"the model is not shown to be better than no model at all: {self}"
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """As plain data."""
         found = asdict(self)
         return {**found, "interval": None if self.interval is None else list(self.interval)}
@@ -130,7 +137,8 @@ def _parse_share(value: Any, name: str) -> float:
     if not 0 <= number <= 1:
         hint = f" 81 % is 0.81: is it {number / 100:g}?" if 1 < number <= 100 else ""
         raise BadSetting(
-            f"{name} must be a number from 0 to 1, but {value!r} was given.{hint} Else {_ACCURACY_FORMAT_HINT}."
+            f"{name} must be a number from 0 to 1, but {value!r} was given.{hint} Else "
+            f"{_ACCURACY_FORMAT_HINT}."
         )
     return number
 
@@ -144,12 +152,14 @@ def _accuracy_from_mapping(given: Mapping[str, Any]) -> ModelAccuracy:
         or not given["name"].strip()
     ):
         raise BadSetting(
-            f"accuracy was given as {dict(given)!r}: {_ACCURACY_FORMAT_HINT}. Known are {', '.join(known)}."
+            f"accuracy was given as {dict(given)!r}: {_ACCURACY_FORMAT_HINT}. Known are "
+            f"{', '.join(known)}."
         )
     numbers = [given["value"], *(given.get("interval") or ())]
     if len(numbers) not in (1, 3) or not all(_is_finite_number(number) for number in numbers):
         raise BadSetting(
-            f"accuracy needs a finite value, and an interval of two such numbers or none, but is {dict(given)!r}."
+            "accuracy needs a finite value, and an interval of two such numbers or none, but is "
+            f"{dict(given)!r}."
         )
     value, *ends = map(float, numbers)
     if ends and not ends[0] <= value <= ends[1]:

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
-from graphgauge.core import BadSetting
+from graphgauge.core import BadSetting, JsonObject
 from graphgauge.evaluation.results import ExplanationKey, Results, Row, explanation_key
 
 
@@ -35,7 +35,8 @@ def concat(results: Iterable[Results] | Mapping[str, Results]) -> Results:
     for part in parts:
         if not isinstance(part, Results):
             raise BadSetting(
-                f"concat takes results of an Evaluator, or a dictionary of them by name, but got {type(part).__name__}."
+                "concat takes results of an Evaluator, or a dictionary of them by name, but got "
+                f"{type(part).__name__}."
             )
     if not parts:
         raise BadSetting("concat needs one set of results or more, but none was given.")
@@ -61,7 +62,8 @@ def _rename_network(part: Any, name: str) -> Any:
         return part
     if len({row.model for row in part.rows}) > 1:
         raise BadSetting(
-            f"the results called {name!r} are of several networks, which have names already: give a list instead."
+            f"the results called {name!r} are of several networks, which have names already: give "
+            "a list instead."
         )
     rows = tuple(replace(row, model=name) for row in part.rows)
     return replace(
@@ -86,7 +88,8 @@ def _check_settings(parts: list[Results]) -> None:
                 for name in differing
             )
             raise BadSetting(
-                f"these results were measured with different settings ({shown}): evaluate again with equal ones."
+                f"these results were measured with different settings ({shown}): evaluate again "
+                "with equal ones."
             )
 
 
@@ -101,8 +104,9 @@ def _check_networks(parts: list[Results]) -> None:
             if known.setdefault(name, network) != network:
                 task = f" in task {name[0]!r}" if name[0] else ""
                 raise BadSetting(
-                    f"two different networks are both called {name[1]!r}{task}: give each a name, Evaluator(model, name=...), or "
-                    "a dictionary, concat({'first': ..., 'second': ...})."
+                    f"two different networks are both called {name[1]!r}{task}: give each a name, "
+                    "Evaluator(model, name=...), or a dictionary, concat({'first': ..., 'second': "
+                    "...})."
                 )
 
 
@@ -118,12 +122,13 @@ def _check_rows(rows: tuple[Row, ...]) -> None:
     if times > 1:
         again = sum(1 for number in count.values() if number > 1)
         raise BadSetting(
-            f"{again} rows come more than once, for example {metric} of {explainer} for target {target} (task {task!r}, network "
-            f"{model!r}, seed {seed}): leave one of the results out, or name the networks, concat({{'first': ..., 'second': ...}})."
+            f"{again} rows come more than once, for example {metric} of {explainer} for target "
+            f"{target} (task {task!r}, network {model!r}, seed {seed}): leave one of the results "
+            "out, or name the networks, concat({'first': ..., 'second': ...})."
         )
 
 
-def _shared_provenance(parts: list[Results]) -> dict[str, Any]:
+def _shared_provenance(parts: list[Results]) -> JsonObject:
     """What is known of how all parts were made, where they agree; and each part by itself."""
     first = parts[0].made
     agreed = {

@@ -10,12 +10,11 @@ A target is left out where the network gave NaN in what the metric reads (``Metr
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from graphgauge.core import BadSetting
+from graphgauge.core import BadSetting, JsonObject
 from graphgauge.evaluation.curve_measurement import MeasuredCurves, select_random_curves
 from graphgauge.evaluation.curve_parts import CurveParts, measure_curve_parts
 from graphgauge.evaluation.metric_value import NOT_PREDICTED, MetricValue, missing_value
@@ -241,7 +240,7 @@ class _EntryCurves:
 
 def _with_parts(bundle: Curves, parts: Mapping[str, Tensor]) -> Curves:
     """The same curves with optional parts; checked again."""
-    changes: dict[str, Any] = dict(parts)
+    changes: JsonObject = dict(parts)
     return replace(bundle, **changes) if changes else bundle
 
 

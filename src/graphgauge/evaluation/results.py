@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from graphgauge.core import (
     BadFile,
     BadSetting,
+    JsonObject,
     Target,
     UnknownName,
     Xplanation,
@@ -81,7 +82,7 @@ class Row:
     settings: str  #: digest
     version: str
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """As one flat dictionary."""
         flat = {**vars(self), **vars(self.cell)}
         del flat["cell"]
@@ -528,7 +529,7 @@ def write_rows(results: Results, path: Path) -> None:
     part.replace(path)
 
 
-def _write_examples(path: Path, records: list[dict[str, Any]]) -> None:
+def _write_examples(path: Path, records: list[JsonObject]) -> None:
     """Write what is kept of single explanations, one a line; an older file goes where there is
     nothing to keep.
     """
@@ -542,7 +543,7 @@ def _write_examples(path: Path, records: list[dict[str, Any]]) -> None:
     path.with_name(f"{path.name}.part").replace(path)
 
 
-def _read_examples(path: Path) -> dict[ExplanationKey, dict[str, Any]]:
+def _read_examples(path: Path) -> dict[ExplanationKey, JsonObject]:
     """What `_write_examples` wrote; nothing where there is no file."""
     if not path.exists():
         return {}
@@ -557,7 +558,7 @@ def _read_examples(path: Path) -> dict[ExplanationKey, dict[str, Any]]:
         ) from error
 
 
-def _read_origin(path: Path) -> dict[str, Any]:
+def _read_origin(path: Path) -> JsonObject:
     """Versions, device and how the network was treated."""
     made = json.loads(path.read_text())
     if not isinstance(made, dict) or not isinstance(made.get("network", {}), dict):

@@ -8,7 +8,7 @@ ranking scores 1/2, a p-value is one).
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from typing_extensions import TypedDict, Unpack
 
@@ -298,7 +298,7 @@ def settings_from_preset(preset: str, **changed: Unpack[SettingChanges]) -> Sett
     """
     base = lookup(PRESETS, preset, "preset")
     _check_setting_names(changed)
-    changes: dict[str, Any] = dict(changed)
+    changes: JsonObject = dict(changed)
     if isinstance(changes.get("trials"), list):  # as YAML and JSON write it
         changes["trials"] = tuple(changes["trials"])
     return replace(base, **changes)

@@ -9,6 +9,7 @@ from functools import cached_property
 from math import comb, exp, fsum, lgamma, log, log1p
 from typing import TYPE_CHECKING, Any
 
+from graphgauge.core import JsonObject
 from graphgauge.evaluation import OK, ModelAccuracy, Results
 from graphgauge.guidelines.aggregation import SIDES
 from graphgauge.guidelines.reference_data import find_entry, load_guideline
@@ -31,7 +32,7 @@ class Finding:
     explainer: str = ""
     source: str = "ours"
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the finding as plain data."""
         return {**vars(self), "numbers": dict(self.numbers)}
 
@@ -39,12 +40,12 @@ class Finding:
         return f"{self.text}: {self.advice}."
 
 
-def load_rules() -> dict[str, Any]:
+def load_rules() -> JsonObject:
     """Return our own rules: limits of the checks, and the advice of the findings."""
     return load_guideline("rules")
 
 
-def find_rule(name: str) -> dict[str, Any]:
+def find_rule(name: str) -> JsonObject:
     """Return the rule behind a finding of ours.
 
     >>> find_rule("worse_than_random")["advice"]

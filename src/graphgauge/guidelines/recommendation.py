@@ -16,9 +16,9 @@ The answer also states the paper's own choice, its methods to avoid, and every d
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from graphgauge.core import UndefinedScore, Verdict
+from graphgauge.core import JsonObject, UndefinedScore, Verdict
 from graphgauge.evaluation import Results
 from graphgauge.guidelines.aggregation import AggregatedScores, aggregate_scores
 from graphgauge.guidelines.explainer_selection import ExplainerSelection, HeadlineMeans
@@ -55,7 +55,7 @@ class Recommendation:
     transfer: tuple[str, ...]  #: how well each number transfers to other data
     source: str = "your own results"
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the recommendation as plain data."""
         return {
             **vars(self),

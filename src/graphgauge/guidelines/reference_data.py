@@ -14,9 +14,9 @@ Every entry that comes from the paper has ``where``, the part of the appendix it
 import sys
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from graphgauge.core import lookup
+from graphgauge.core import JsonObject, lookup
 from graphgauge.metrics import MetricName
 
 if sys.version_info >= (3, 11):
@@ -33,12 +33,12 @@ BENCHMARK_FILE = "benchmark.csv"
 
 
 @cache
-def load_guideline(name: str) -> dict[str, Any]:
+def load_guideline(name: str) -> JsonObject:
     """Return one file of the guidelines: "thresholds", "explainers", "practice" or "chance"."""
     return tomllib.loads((_DATA_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def threshold_entry(metric: str) -> dict[str, Any]:
+def threshold_entry(metric: str) -> JsonObject:
     """Return the row of the table of thresholds for a metric, or for its twin.
 
     >>> threshold_entry("edge_pertinence_tied")["link_regression"]
@@ -51,7 +51,7 @@ def threshold_entry(metric: str) -> dict[str, Any]:
     )
 
 
-def find_band(family: str, value: float) -> dict[str, Any]:
+def find_band(family: str, value: float) -> JsonObject:
     """Return the band of "stability" or "pertinence" that contains a value.
 
     >>> find_band("stability", 0.95)["name"], find_band("pertinence", 0.7)["name"]
@@ -62,7 +62,7 @@ def find_band(family: str, value: float) -> dict[str, Any]:
     )
 
 
-def _is_in_band(entry: dict[str, Any], value: float) -> bool:
+def _is_in_band(entry: JsonObject, value: float) -> bool:
     """Whether a band contains a value."""
     endless = float("inf")
     return (
@@ -84,7 +84,7 @@ def metric_family(metric: str) -> str:
     )
 
 
-def transferability_entry(metric: str) -> dict[str, Any]:
+def transferability_entry(metric: str) -> JsonObject:
     """Return how well the values of a metric transfer to other data.
 
     >>> transferability_entry("edge_ec")["level"]
@@ -97,17 +97,17 @@ def transferability_entry(metric: str) -> dict[str, Any]:
     )
 
 
-def find_entry(entries: list[dict[str, Any]], key: str, value: str, kind: str) -> dict[str, Any]:
+def find_entry(entries: list[JsonObject], key: str, value: str, kind: str) -> JsonObject:
     """Return the entry whose ``key`` is ``value``."""
     return lookup({entry[key]: entry for entry in entries}, value, kind)
 
 
-def troubleshooting_entry(name: str) -> dict[str, Any]:
+def troubleshooting_entry(name: str) -> JsonObject:
     """Return a row of the troubleshooting table."""
     return find_entry(load_guideline("practice")["trouble"], "name", name, "trouble")
 
 
-def paper_choice(kind: str) -> dict[str, Any]:
+def paper_choice(kind: str) -> JsonObject:
     """Return what the paper recommends for a kind of task."""
     return find_entry(load_guideline("explainers")["task"], "kind", kind, "kind of task")
 
@@ -130,7 +130,7 @@ def hierarchy_rank(explainer: str) -> int:
     )
 
 
-def methods_to_avoid() -> dict[str, dict[str, Any]]:
+def methods_to_avoid() -> dict[str, JsonObject]:
     """Return the methods that the paper says to avoid, by name."""
     return {entry["explainer"]: entry for entry in load_guideline("explainers")["avoid"]}
 

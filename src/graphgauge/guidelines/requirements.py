@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from graphgauge.core import BadSetting
+from graphgauge.core import BadSetting, JsonObject
 from graphgauge.guidelines.reference_data import TASK_KINDS, load_guideline
 from graphgauge.metrics import MetricName
 
@@ -117,7 +117,7 @@ class Requirements:
             )
         return edits_for_share(size, _parse_percentage(given))
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the requirements as plain data."""
         return {item.name: getattr(self, item.name) for item in fields(self)} | {
             "limits": dict(self.limits)

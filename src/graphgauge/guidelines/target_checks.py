@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
+from graphgauge.core import JsonObject
 from graphgauge.guidelines.aggregation import SIDES
 from graphgauge.guidelines.findings import (
     DiagnosedRun,
@@ -18,7 +18,7 @@ from graphgauge.guidelines.thresholds import metric_title
 _TARGET = ["task", "model", "target"]  #: columns that name one target
 
 
-def _find_status(rule: dict[str, Any], run: DiagnosedRun) -> Iterator[Finding]:
+def _find_status(rule: JsonObject, run: DiagnosedRun) -> Iterator[Finding]:
     """Count the targets with the status of a rule, once for all explainers."""
     rows = run.table[run.table["metric"].isin([f"{side}_ec" for side in SIDES])]
     for metric, part in rows.groupby("metric", sort=False):

@@ -10,7 +10,7 @@ import torch
 from torch.nn import Module
 
 from graphgauge.checks import check_model
-from graphgauge.core import BROKEN, NOTED, OK, DiagnosticLine, GraphgaugeError, Target
+from graphgauge.core import BROKEN, NOTED, OK, DiagnosticLine, GraphgaugeError, JsonObject, Target
 from graphgauge.datasets import cache_folder
 from graphgauge.lifecycle.assessment import split_usable_explainers
 from graphgauge.lifecycle.project import Project
@@ -84,7 +84,7 @@ def _cache_line(folder: Path) -> DiagnosticLine:
 
 def project_lines(read: Callable[[], Project]) -> Iterator[DiagnosticLine]:
     """Check a project step by step, up to the first failure, and then its model."""
-    steps: dict[str, Callable[[dict[str, Any]], Any]] = {
+    steps: dict[str, Callable[[JsonObject], Any]] = {
         "file": lambda made: read(),
         "network": lambda made: made["file"].net(),
         "graph": lambda made: made["file"].data(),
@@ -92,7 +92,7 @@ def project_lines(read: Callable[[], Project]) -> Iterator[DiagnosticLine]:
         "targets": lambda made: made["file"].targets(made["model"]),
         "names": lambda made: _count_names(made["file"], made["model"]),
     }
-    made: dict[str, Any] = {}
+    made: JsonObject = {}
     for name, step in steps.items():
         try:
             made[name] = step(made)

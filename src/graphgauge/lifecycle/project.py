@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -27,6 +27,7 @@ from graphgauge.core import (
     BadSetting,
     BadTarget,
     GraphgaugeError,
+    JsonObject,
     Target,
     read_config_file,
     resolve_device,
@@ -198,7 +199,7 @@ class Project:
 
     def model(self) -> BaseModel:
         """Wrap the network with its data."""
-        wrapping: dict[str, Any] = self.config.wrapping.model_dump(exclude_none=True)
+        wrapping: JsonObject = self.config.wrapping.model_dump(exclude_none=True)
         if "output" in wrapping and self.config.task == "regression":
             raise BadSetting(
                 "wrapping.output says what a classification network returns; "

@@ -20,9 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
 
-from graphgauge.core import BadFile
+from graphgauge.core import BadFile, JsonObject
 from graphgauge.monitor.monitoring_plan import Plan
 from graphgauge.monitor.run_sample import Sample, sample_from_rows
 from graphgauge.monitor.scoring import MeasurementFacts
@@ -48,7 +47,7 @@ class Snapshot:
     plan: Plan
     facts: MeasurementFacts
     sample: Sample
-    body: dict[str, Any]
+    body: JsonObject
 
     @property
     def validated(self) -> ValidationRecord | None:
@@ -74,7 +73,7 @@ class History:
     baselines: tuple[Snapshot, ...]
     runs: tuple[Snapshot, ...]
     triggers: tuple[RaisedTrigger, ...]
-    examples: tuple[dict[str, Any], ...] = ()  #: of the last run
+    examples: tuple[JsonObject, ...] = ()  #: of the last run
 
     @property
     def baseline(self) -> Snapshot | None:
@@ -145,7 +144,7 @@ def _load_snapshot(store: Store, entry: StoreEntry) -> Snapshot:
     )
 
 
-def _last_examples(store: Store, last: Snapshot | None) -> tuple[dict[str, Any], ...]:
+def _last_examples(store: Store, last: Snapshot | None) -> tuple[JsonObject, ...]:
     """Return the examples that the last run kept, if any."""
     found = store.last(EXAMPLES_ENTRY)
     return (

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from graphgauge.core import BadFile, BadSetting, derive_seed, lookup
+from graphgauge.core import BadFile, BadSetting, JsonObject, derive_seed, lookup
 from graphgauge.evaluation import Evaluator, Results
 from graphgauge.explainers import BaseExplainer
 from graphgauge.monitor.drift import ColumnNames, drift_triggers
@@ -50,7 +50,7 @@ from graphgauge.store import Store, WriterLock
 
 _BASELINE_TARGETS = 200  #: targets of a baseline
 ExampleCallback = Callable[
-    [Results], list[dict[str, Any]]
+    [Results], list[JsonObject]
 ]  #: what people see of a few explanations, as plain data
 
 
@@ -197,7 +197,7 @@ class Monitor:
         sample: Sample,
         facts: MeasurementFacts,
         at: datetime | None = None,
-        examples: Sequence[dict[str, Any]] = (),
+        examples: Sequence[JsonObject] = (),
     ) -> "MonitoringRun":
         """Compare a sample with the baseline, and store the run and its triggers."""
         now = to_utc(at)
@@ -281,7 +281,7 @@ class Monitor:
         ):
             yield store
 
-    def body_of(self, sample: Sample, facts: MeasurementFacts, at: datetime) -> dict[str, Any]:
+    def body_of(self, sample: Sample, facts: MeasurementFacts, at: datetime) -> JsonObject:
         """Return what baselines and runs have in common."""
         missing = {metric: dict(reasons) for metric, reasons in sample.missing.items()}
         body = {"at": at.isoformat(), "plan": self.plan.record(), "facts": asdict(facts)}
@@ -298,7 +298,7 @@ class MonitoringRun:
     triggers: tuple[Trigger, ...]
     status: Status
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the run as plain data."""
         means = {
             metric: float(self.sample.known(metric).mean())
@@ -397,7 +397,7 @@ def _short_repr(value: Any) -> str:
     return f"{len(value)} columns" if isinstance(value, tuple) else repr(value)
 
 
-def _summarise_sample(sample: Sample) -> dict[str, Any]:
+def _summarise_sample(sample: Sample) -> JsonObject:
     """Return quantiles of each metric, for people who read the store with other tools."""
     import numpy as np
 

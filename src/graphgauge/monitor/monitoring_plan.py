@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from graphgauge.core import BadSetting
+from graphgauge.core import BadSetting, JsonObject
 
 METRIC_DRIFT, RANKING_DRIFT, DATA_SHIFT = "metric drift", "ranking drift", "data shift"
 BROKEN_RELATION, ACCURACY_DROP = "broken relation", "accuracy drop"
@@ -96,7 +96,7 @@ class Plan:
         """Return the significance level of one kind of drift in one run."""
         return _BUDGET_SHARES[kind] * self.budget / self.looks
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the plan as plain data."""
         return asdict(self)
 

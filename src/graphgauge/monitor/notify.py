@@ -10,7 +10,7 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from graphgauge.core import BadSetting
+from graphgauge.core import BadSetting, JsonObject
 
 _TIMEOUT_SECONDS = 10.0
 
@@ -33,7 +33,7 @@ def check_webhook(url: str) -> str:
     return url
 
 
-def post_json(url: str, record: dict[str, Any], seconds: float = _TIMEOUT_SECONDS) -> str:
+def post_json(url: str, record: JsonObject, seconds: float = _TIMEOUT_SECONDS) -> str:
     """Send a record as JSON; return '' on success, otherwise the reason for the failure.
 
     The address may contain a secret, so the reason names its host only.
@@ -52,7 +52,7 @@ def post_json(url: str, record: dict[str, Any], seconds: float = _TIMEOUT_SECOND
         return f"the webhook at {host} did not take the record: {kind} ({reason})"
 
 
-def append_json_line(path: str | os.PathLike[str], record: dict[str, Any]) -> str:
+def append_json_line(path: str | os.PathLike[str], record: JsonObject) -> str:
     """Append a record to a file of JSON lines; return '' on success, otherwise the reason."""
     try:
         with open(path, "a", encoding="utf-8") as file:

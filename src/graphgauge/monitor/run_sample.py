@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from graphgauge.core import Target
+from graphgauge.core import JsonObject, Target
 from graphgauge.evaluation import OK, Results
 from graphgauge.monitor.two_sample_tests import FloatArray
 
@@ -59,13 +59,13 @@ class Sample:
         values = self.values.get(metric, np.empty(0))
         return values[np.isfinite(values)]
 
-    def rows(self, with_data: bool) -> list[dict[str, Any]]:
+    def rows(self, with_data: bool) -> list[JsonObject]:
         """Return one row of plain data per target."""
         return [self.row(k, with_data) for k in range(len(self))]
 
-    def row(self, k: int, with_data: bool) -> dict[str, Any]:
+    def row(self, k: int, with_data: bool) -> JsonObject:
         """Return what is stored of one target."""
-        found: dict[str, Any] = {"target": self.targets[k], "values": {}}
+        found: JsonObject = {"target": self.targets[k], "values": {}}
         found["values"] = {
             metric: float(own[k]) for metric, own in self.values.items() if np.isfinite(own[k])
         }
@@ -86,7 +86,7 @@ class Sample:
 
 
 def sample_from_rows(
-    rows: list[dict[str, Any]],
+    rows: list[JsonObject],
     metrics: Iterable[str],
     missing: Mapping[str, Any],
     width: int,

@@ -17,6 +17,7 @@ import torch
 import graphgauge
 from graphgauge.core import (
     BadSetting,
+    JsonObject,
     Target,
     Xplanation,
     canonical_target,
@@ -41,7 +42,7 @@ class MeasurementFacts:
     """What was measured: explainer, settings, network, data and the names of columns."""
 
     explainer: str
-    params: dict[str, Any] | None  #: None: not known
+    params: JsonObject | None  #: None: not known
     settings: str  #: digest
     version: str
     model: str = ""  #: digest of the network; '': not known
@@ -55,7 +56,7 @@ class MeasurementFacts:
         return bool(self.model)
 
     @staticmethod
-    def from_record(record: dict[str, Any]) -> "MeasurementFacts":
+    def from_record(record: JsonObject) -> "MeasurementFacts":
         """Build it from plain data."""
         return MeasurementFacts(
             **{**record, "features": tuple(record["features"]), "columns": tuple(record["columns"])}

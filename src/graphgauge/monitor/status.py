@@ -8,8 +8,8 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
+from graphgauge.core import JsonObject
 from graphgauge.monitor.drift import LEAST_VALUES
 from graphgauge.monitor.history import History, RaisedTrigger, Snapshot, group_triggers
 from graphgauge.monitor.monitoring_plan import Plan
@@ -30,7 +30,7 @@ class _PendingAction:
     times: int
     name: str  #: of the latest, for `settle`; '': it follows from the date alone
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the action as plain data."""
         times = {
             "first": self.first.isoformat(),
@@ -59,7 +59,7 @@ class Status:
         """The status in one or two words."""
         return _STATUS_TEXT[self.code]
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the status as plain data."""
         times = {"baseline_at": self.baseline_at, "last_run_at": self.last_run_at}
         return {
@@ -129,7 +129,10 @@ def _find_gaps(baseline: Snapshot | None, last: Snapshot | None, now: datetime) 
         else []
     )
     return late + [
-        f"{metric} has {len(last.sample.known(metric))} values in the last run, {LEAST_VALUES} are needed"
+        (
+            f"{metric} has {len(last.sample.known(metric))} values in the last run, "
+            f"{LEAST_VALUES} are needed"
+        )
         for metric in baseline.sample.metrics
         if len(last.sample.known(metric)) < LEAST_VALUES <= len(baseline.sample.known(metric))
     ]

@@ -14,9 +14,8 @@ manual                a person raised it, for example after a change of the rule
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
-from graphgauge.core import lookup
+from graphgauge.core import JsonObject, lookup
 from graphgauge.monitor.monitoring_plan import (
     ACCURACY_DROP,
     BROKEN_RELATION,
@@ -34,16 +33,16 @@ THRESHOLD_CROSSED, MODEL_CHANGED, VALIDATION_AGE, MANUAL_TRIGGER = (
 
 #: what to validate again, by the name of the trigger
 REVALIDATION_ADVICE = {
-    THRESHOLD_CROSSED: "Evaluate the explainer on 100 or more targets of now against the thresholds; "
-    "if it stays so, choose another one.",
+    THRESHOLD_CROSSED: "Evaluate the explainer on 100 or more targets of now against the thresholds; if it stays "
+    "so, choose another one.",
     METRIC_DRIFT: "Evaluate the explainer on 100 or more targets of now; "
     "if the new level is accepted, take a new baseline.",
     RANKING_DRIFT: "Let someone who knows the domain read explanations of now: "
     "do the leading features make sense? Check the sentences.",
     DATA_SHIFT: "Check where the data come from, then the model on them; "
     "evaluate the explainer on targets of now; take a new baseline.",
-    BROKEN_RELATION: "Check how the named columns are filled (scrambled, swapped, joined wrongly?), "
-    "then the model; evaluate again.",
+    BROKEN_RELATION: "Check how the named columns are filled (scrambled, swapped, joined wrongly?), then the "
+    "model; evaluate again.",
     ACCURACY_DROP: "Check labels and data, then the model: "
     "explanations of a model that errs explain mistakes. Then validate again.",
     MODEL_CHANGED: "Validate model and explainer again as before the first use, and take a new baseline.",
@@ -65,7 +64,7 @@ class Trigger:
     effect: float | None = (
         None  #: how large the difference is, for drift: Cliff's delta, or the largest z
     )
-    details: dict[str, Any] = field(default_factory=dict)
+    details: JsonObject = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         lookup(REVALIDATION_ADVICE, self.name, "trigger")
@@ -80,12 +79,12 @@ class Trigger:
         """Triggers with the same key are about the same subject."""
         return self.name, self.subject
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the trigger as plain data."""
         return {**asdict(self), "revalidate": self.revalidate}
 
     @staticmethod
-    def from_record(record: dict[str, Any]) -> "Trigger":
+    def from_record(record: JsonObject) -> "Trigger":
         """Build a trigger from what `record` returned."""
         return Trigger(
             **{

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from graphgauge.core import JsonObject
+
 
 @dataclass(frozen=True)
 class ValidationRecord:
@@ -24,7 +26,7 @@ class ValidationRecord:
         True  #: whether early stopping left every verdict and mean of the validation as it was
     )
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Return the validation as plain data."""
         return {**asdict(self), "at": self.at.isoformat(), "parameters": dict(self.parameters)}
 

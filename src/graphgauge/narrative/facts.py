@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graphgauge.core import Xplanation
+from graphgauge.core import JsonObject, Xplanation
 from graphgauge.evaluation import check_same_graph, rebuild_explainer, score_status
 from graphgauge.models import BaseModel
 from graphgauge.narrative.names import Names, tidy_text
@@ -30,7 +30,7 @@ from graphgauge.narrative.selection import (
 
 _STATUS_OK, _STATUS_ZERO = "ok", "zero"
 #: plain data that JSON can hold: numbers, texts, lists and dictionaries of them
-Facts = dict[str, Any]
+Facts = JsonObject
 _METRICS_IN_TEXT = ("stability", "stability_corrected", "pertinence", "pertinence_tied")
 
 

@@ -5,9 +5,8 @@ Means are those of the recommendation: over the targets of a network, then over 
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from graphgauge.core import Verdict, worst_outcome
+from graphgauge.core import JsonObject, Verdict, worst_outcome
 from graphgauge.evaluation import FAULTS, STATUSES, higher_is_better
 from graphgauge.guidelines import (
     AggregatedScores,
@@ -19,7 +18,7 @@ from graphgauge.guidelines import (
 )
 
 #: plain data that JSON can hold: numbers, texts, lists and dictionaries of them
-Record = dict[str, Any]
+Record = JsonObject
 GAP_REASONS = {**STATUSES, **FAULTS}
 _DIGITS_BY_FAMILY = {"pertinence": 2, "stability": 2, "ec": 1}
 _SHORT_TITLES = {

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from graphgauge import __version__
-from graphgauge.core import MissingExtra
+from graphgauge.core import JsonObject, MissingExtra
 from graphgauge.models import BaseModel
 from graphgauge.serve.batch_explainer import Explainers
 from graphgauge.serve.requests import RequestRefused
@@ -51,7 +51,10 @@ _STATUS_DESCRIPTIONS = {
     503: "starting, stopping, busy, or the audit log cannot be written",
 }
 _COMMON_STATUSES = (401, 403, 421)
-_API_DESCRIPTION = "Explains predictions of one graph neural network. Every answer is in an append-only audit log before it is sent."
+_API_DESCRIPTION = (
+    "Explains predictions of one graph neural network. Every answer is in an append-only audit "
+    "log before it is sent."
+)
 
 
 def create_app(
@@ -198,9 +201,9 @@ def _add_error_handlers(app: "FastAPI") -> None:
         )
 
 
-def _response_docs(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
+def _response_docs(model: Any, *statuses: int) -> dict[int | str, JsonObject]:
     """The responses of a route, for the OpenAPI; without a model it answers with text."""
-    problems: dict[int | str, dict[str, Any]] = {
+    problems: dict[int | str, JsonObject] = {
         status: {"model": Problem, "description": _STATUS_DESCRIPTIONS[status]}
         for status in (*_COMMON_STATUSES, *statuses)
     }
@@ -211,7 +214,7 @@ def _document_token(app: "FastAPI") -> None:
     """Say in the OpenAPI which routes need the token."""
     made = app.openapi
 
-    def with_token() -> dict[str, Any]:
+    def with_token() -> JsonObject:
         found = made()
         found.setdefault("components", {})["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer"}

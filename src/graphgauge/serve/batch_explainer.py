@@ -20,9 +20,16 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
 
-from graphgauge.core import BadExplanation, BadSetting, OutOfTime, Target, Xplanation, time_limit
+from graphgauge.core import (
+    BadExplanation,
+    BadSetting,
+    JsonObject,
+    OutOfTime,
+    Target,
+    Xplanation,
+    time_limit,
+)
 from graphgauge.explainers import BaseExplainer
 from graphgauge.models import BaseModel
 from graphgauge.serve.digests import model_and_data_digests
@@ -43,7 +50,7 @@ class PendingQuestion:
 
     question: Question
     arrived: float
-    answer: "Future[dict[str, Any]]"
+    answer: "Future[JsonObject]"
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ class _LabelledExplainer:
     label: str
     explainer: BaseExplainer
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """As plain data."""
         return {
             "label": self.label,
@@ -96,7 +103,7 @@ class BatchExplainer:
         self.selected = next(iter(self.choices))
         self.fallback = _labelled_fallback(fallback, self.choices)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """The explainers as plain data."""
         return {
             "explainers": [choice.record() for choice in self.choices.values()],
@@ -220,7 +227,8 @@ def _labelled_explainers(explainers: Explainers) -> dict[str, _LabelledExplainer
         )
     if len(dict(pairs)) < len(pairs):
         raise BadSetting(
-            "two of the service's explainers have one name: give labels, {'short': ..., 'long': ...}."
+            "two of the service's explainers have one name: give labels, {'short': ..., 'long': "
+            "...}."
         )
     return {label: _LabelledExplainer(label, item) for label, item in pairs}
 
@@ -235,6 +243,6 @@ def _labelled_fallback(
     )
 
 
-def _plain_params(explainer: BaseExplainer) -> dict[str, Any]:
+def _plain_params(explainer: BaseExplainer) -> JsonObject:
     """Parameters as plain data."""
     return {name: json_value(value) for name, value in explainer.params.items()}

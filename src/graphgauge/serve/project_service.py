@@ -8,9 +8,8 @@ validation are normal in use: answers say so, and the monitor watches them.
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
-from typing import Any
 
-from graphgauge.core import BadSetting, lookup
+from graphgauge.core import BadSetting, JsonObject, lookup
 from graphgauge.explainers import BaseExplainer
 from graphgauge.lifecycle import (
     Decision,
@@ -39,7 +38,7 @@ def service_from_project(
     """The service of a project; ``allowed`` are labels of further explainers that may be asked for."""
     explainers = _select_explainers(project, decision, allowed)
     model = project.model()
-    options: dict[str, Any] = {"names": project.names(model), "fallback": fallback}
+    options: JsonObject = {"names": project.names(model), "fallback": fallback}
     if decision is not None:
         options |= {
             "quality": {decision.label: quality_by_metric(decision.numbers())},
@@ -60,7 +59,8 @@ def _select_explainers(
         usual = [label for label in known if label != project.config.use.baseline]
         if not usual:
             raise BadSetting(
-                "the project names no explainer but the baseline: add one to `explainers`, such as input_x_gradient."
+                "the project names no explainer but the baseline: add one to `explainers`, such "
+                "as input_x_gradient."
             )
         first = allowed[0] if allowed else usual[0]
         chosen = {first: lookup(known, first, "explainer of this project")}
@@ -84,7 +84,8 @@ def _decision_flags(
     if grave and not force:
         told = " ".join(problem.message for problem in grave)
         raise BadSetting(
-            f"the decision does not hold: {told} With --force it is served all the same, and every answer says so."
+            f"the decision does not hold: {told} With --force it is served all the same, and "
+            "every answer says so."
         )
     lasting, end = (
         [f"decision_{problem.kind}" for problem in problems if problem.kind != _EXPIRED],

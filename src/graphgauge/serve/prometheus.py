@@ -1,8 +1,6 @@
 """What Prometheus reads: requests, times, batches, fallbacks, the queue and the audit log."""
 
-from typing import Any
-
-from graphgauge.core import MissingExtra
+from graphgauge.core import JsonObject, MissingExtra
 
 _SECONDS_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0)
 _SIZE_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -21,7 +19,7 @@ class PrometheusMetrics:
         self.registry = prometheus.CollectorRegistry()
         self.render = prometheus.generate_latest
         self.content_type = prometheus.CONTENT_TYPE_LATEST
-        own: dict[str, Any] = {"registry": self.registry}
+        own: JsonObject = {"registry": self.registry}
         name = "graphgauge_{}".format
         self.requests = prometheus.Counter(
             name("requests"), "Requests by route and status.", ["route", "status"], **own

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, create_model
 from pydantic import BaseModel as Checked
 
-from graphgauge.core import IDS_PER_LEVEL, BadTarget, Target, canonical_target
+from graphgauge.core import IDS_PER_LEVEL, BadTarget, JsonObject, Target, canonical_target
 from graphgauge.models import BaseModel
 from graphgauge.narrative import AUDIENCES, parse_audience
 from graphgauge.subgraphs import LabelSet, parse_targets
@@ -96,7 +96,7 @@ class QuestionReader:
             raise RequestRefused(422, "bad_target", str(error)) from None
         return Question(**{**found, "target": target})
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> JsonObject:
         """The question as JSON Schema."""
         return self.question_model.model_json_schema()
 
@@ -110,7 +110,7 @@ def _build_question_model(
     num_labels: int | None = None,
 ) -> type[Checked]:
     """The fields of a question, and what they may hold."""
-    fields: dict[str, Any] = {
+    fields: JsonObject = {
         "target": _target_field(level, size, num_labels),
         "explainer": (
             Literal[tuple(explainers)] | None,
@@ -175,7 +175,7 @@ def _parse_strict_json(body: bytes) -> Any:
         ) from None
 
 
-def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> JsonObject:
     """An object; refuses a key that comes twice, of which most readers would keep the last."""
     found = dict(pairs)
     if len(found) < len(pairs):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from graphgauge.core import Xplanation
+from graphgauge.core import JsonObject, Xplanation
 from graphgauge.evaluation import Evaluator
 from graphgauge.models import BaseModel
 from graphgauge.narrative import (
@@ -105,7 +105,7 @@ class Narrator:
         )
         return AnswerText(text, facts, [*flags, *_flags_from_facts(facts)])
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """What decides how answers are told, as plain data."""
         return {
             "order": self.order,
@@ -129,7 +129,7 @@ def _flags_from_facts(facts: Mapping[str, Any]) -> list[str]:
     return [flag for flag, is_raised in found.items() if is_raised]
 
 
-def _names_record(names: Names) -> dict[str, Any]:
+def _names_record(names: Names) -> JsonObject:
     """Names in an order that is always the same."""
     values = {entry.name: getattr(names, entry.name) for entry in fields(names)}
     return {

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel as Described
 from pydantic import Field
 
-from graphgauge.core import Xplanation, package_versions
+from graphgauge.core import JsonObject, Xplanation, package_versions
 from graphgauge.evaluation import digest_of_scores
 from graphgauge.explainers import BaseExplainer
 from graphgauge.serve.digests import DIGEST_BYTES
@@ -28,7 +28,7 @@ class DraftAnswer:
     digests: Mapping[str, str]  #: of model, data and settings
     seconds: float
 
-    def record(self, selected: str) -> dict[str, Any]:
+    def record(self, selected: str) -> JsonObject:
         """The entry of the audit log; see `graphgauge.store.audit`."""
         asked = self.question
         return {
@@ -68,10 +68,13 @@ def json_value(value: Any) -> Any:
     )
 
 
-def response_body(draft: DraftAnswer, link: ChainEntry) -> dict[str, Any]:
+def response_body(draft: DraftAnswer, link: ChainEntry) -> JsonObject:
     """What the caller gets."""
     record, facts = link.record, draft.answer_text.facts
-    kept = "target explainer asked_explainer seed language audience prediction text model data settings versions seconds".split()
+    kept = (
+        "target explainer asked_explainer seed language audience prediction text model data "
+        "settings versions seconds"
+    ).split()
     return {
         "id": record["answer"],
         **{name: record[name] for name in kept},
@@ -87,12 +90,12 @@ def response_body(draft: DraftAnswer, link: ChainEntry) -> dict[str, Any]:
     }
 
 
-def _feature_body(item: Mapping[str, Any]) -> dict[str, Any]:
+def _feature_body(item: Mapping[str, Any]) -> JsonObject:
     """One feature; index None: a group of features."""
     return {name: item[name] for name in ("index", "name", "of", "score")}
 
 
-def _edge_body(item: Mapping[str, Any]) -> dict[str, Any]:
+def _edge_body(item: Mapping[str, Any]) -> JsonObject:
     """One edge."""
     return {name: item[name] for name in ("source", "destination", "relation", "score")}
 
@@ -151,7 +154,7 @@ class Answer(Described):
     seed: int
     language: str
     audience: str
-    prediction: dict[str, Any]
+    prediction: JsonObject
     text: str
     features: list[Feature]
     opposing_features: list[Feature]

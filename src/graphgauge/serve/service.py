@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from graphgauge.core import GraphgaugeError, package_versions
+from graphgauge.core import GraphgaugeError, JsonObject, package_versions
 from graphgauge.explainers import BaseExplainer, InputXGradient, check_wrapped_model
 from graphgauge.models import BaseModel
 from graphgauge.narrative import QualityVerdicts
@@ -90,7 +90,7 @@ class Service:
         self.thread: threading.Thread | None = None
         self.is_stopping, self.stopping = False, threading.Lock()
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """What decides the answers, as plain data; its digest is in every entry of the log."""
         deciding = {
             "decision": self.decision,
@@ -117,7 +117,7 @@ class Service:
         is_warm = self.warmed_up.done() and self.warmed_up.exception() is None
         return is_warm and self.is_audit_well and not self.is_stopping
 
-    def ask(self, question: Question) -> "Future[dict[str, Any]]":
+    def ask(self, question: Question) -> "Future[JsonObject]":
         """Queue a question; its future gets the answer, or `RequestRefused`."""
         if not self.warmed_up.done():
             raise _make_refusal("starting")

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphgauge.core import BadFile, canonical_json, sha256_hex
+from graphgauge.core import BadFile, JsonObject, canonical_json, sha256_hex
 from graphgauge.store.database import Store, StoreEntry
 
 _GENESIS_DIGEST = "0" * 64  #: stands before the first entry
@@ -66,7 +66,8 @@ def _resume_point(last: ChainEntry, store: Store) -> tuple[int, str]:
     fault = _find_fault(last, last.number - 1, last.previous)
     if fault:
         raise BadFile(
-            f"nothing can be added to {store.path}: {fault}. Keep the file for a check, and start a new log."
+            f"nothing can be added to {store.path}: {fault}. Keep the file for a check, and start "
+            "a new log."
         )
     return last.number, last.digest
 
@@ -88,7 +89,7 @@ def _entry_digest(number: int, previous: str, record: Any) -> str:
     return sha256_hex(canonical_json([number, previous, record]))
 
 
-def _entry_body(link: ChainEntry) -> dict[str, Any]:
+def _entry_body(link: ChainEntry) -> JsonObject:
     """What is stored of a link; its number is the key."""
     return {"previous": link.previous, "digest": link.digest, "record": link.record}
 
@@ -129,7 +130,10 @@ def verify_chain(found: Iterable[ChainEntry], noted: str | None = None) -> Verif
 def _find_fault(link: ChainEntry, count: int, head: str) -> str:
     """Why an entry does not follow entry ``count``; "" if it does."""
     if link.number != count + 1:
-        return f"entry {count + 1} was expected, but entry {link.number} is there: entries were removed, added or moved"
+        return (
+            f"entry {count + 1} was expected, but entry {link.number} is there: entries were "
+            "removed, added or moved"
+        )
     if link.previous != head:
         return (
             f"entry {link.number} does not follow the entry before it: one of the two was changed"
