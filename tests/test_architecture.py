@@ -126,6 +126,7 @@ def test_every_room_is_known_and_exports_what_it_names(room):
 def test_every_public_name_resolves_and_is_listed():
     assert all(getattr(graphgauge, name) is not None for name in graphgauge.__all__)
     assert {"Evaluator", "Xplanation", "check_model", "models"} <= set(dir(graphgauge))
+    assert graphgauge.Explanation is graphgauge.Xplanation
     with pytest.raises(AttributeError, match="'graphgauge' has no attribute 'Explayner'"):
         _ = graphgauge.Explayner
 

@@ -20,6 +20,7 @@ from . import subgraphs as subgraphs
 from .checks import check_explainer as check_explainer
 from .checks import check_metric as check_metric
 from .checks import check_model as check_model
+from .core import Explanation as Explanation
 from .core import GraphgaugeError as GraphgaugeError
 from .core import Xplanation as Xplanation
 from .evaluation import Evaluator as Evaluator

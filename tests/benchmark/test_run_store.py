@@ -27,7 +27,7 @@ from graphgauge.benchmark.worker import measure_shard
 from graphgauge.core.errors import BadFile, BadModel, BadSetting, MissingExtra
 from graphgauge.datasets import benchmark_targets, load, trained
 from graphgauge.evaluation import evaluator
-from graphgauge.evaluation.results import explanation_key
+from graphgauge.evaluation.result_row import explanation_key
 from graphgauge.report.example_records import collect_example_records
 from graphgauge.report.report_builder import build_report
 from graphgauge.store import Store
@@ -142,7 +142,10 @@ def test_a_worker_that_keeps_models_open_is_not_started_anew():
     """Loky ends workers that have grown by 300 MB; ours hold data, networks and what was found out
     about them.
     """
-    kept = "(globals().setdefault('kept', bytearray(500 * 2**20)), __import__('os').getpid(), __import__('time').sleep(1.2))[1]"
+    kept = (
+        "(globals().setdefault('kept', bytearray(500 * 2**20)), __import__('os').getpid(), "
+        "__import__('time').sleep(1.2))[1]"
+    )
     with create_engine("processes", workers=1) as engine:
         assert len({engine.submit(eval, kept).result() for _ in range(3)}) == 1
 
@@ -348,9 +351,9 @@ def test_ctrl_c_leaves_a_readable_run_and_says_how_to_go_on(tmp_path, networks):
     out, told = process.communicate(timeout=60)
     done, planned = BenchmarkRun(tmp_path / "run").num_shards
     assert (process.returncode, out) == (130, "")
-    assert (
-        told.splitlines()[-1]
-        == f"stopped: {done} of {planned} shards are kept in {tmp_path / 'run'}. The same command continues."
+    assert told.splitlines()[-1] == (
+        f"stopped: {done} of {planned} shards are kept in {tmp_path / 'run'}. The same "
+        "command continues."
     )
     assert 1 <= done < planned == 60
 

@@ -16,7 +16,10 @@ QUICK = {
     "explainers": ["saliency"],
     "device": "cpu",
 }
-ATTACK = '<svg xmlns="http://www.w3.org/2000/svg" onload="window.hacked = 1"><script>window.hacked = 1</script><image href="http://127.0.0.1:9/x.png"/></svg>'
+ATTACK = (
+    '<svg xmlns="http://www.w3.org/2000/svg" onload="window.hacked = 1"><script>window.hacked = '
+    '1</script><image href="http://127.0.0.1:9/x.png"/></svg>'
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,8 @@ def test_the_page_is_quiet_and_fits_its_window(visit, request, name, width):
     too_wide = "e => e.getBoundingClientRect().right > innerWidth + 1"
     assert (
         own.page.evaluate(
-            f"[...document.querySelectorAll('section, h1, h2, p, figure, img')].filter({too_wide}).length"
+            "[...document.querySelectorAll('section, h1, h2, p, figure, "
+            f"img')].filter({too_wide}).length"
         )
         == 0
     )

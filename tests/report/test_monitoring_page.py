@@ -32,7 +32,9 @@ class Seen(HTMLParser):
 
 
 PICTURES = {
-    "The edges that matter": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0H9"/></svg>'
+    "The edges that matter": (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0H9"/></svg>'
+    )
 }
 EXAMPLE = {
     "end": "worst",
@@ -151,9 +153,9 @@ def test_a_mean_outside_the_band_without_drift_is_said(tmp_path):
     assert point.description.endswith("; the mean is outside the band, but no test calls it drift")
     text = _monitoring_html(made.history(), weeks(2))
     assert (
-        '<span class="good">none</span> <span class="near">(the mean is outside the band, but no test calls it drift)'
-        in text
-    )
+        '<span class="good">none</span> <span class="near">(the mean is outside the band, but '
+        "no test calls it drift)"
+    ) in text
     assert '"num">-0.00' not in text
 
 
@@ -167,9 +169,9 @@ def test_the_checklist_shows_what_monitoring_knows(monitor):
     text = _monitoring_html(monitor.history(), weeks(6))
     page = "".join(Seen(text).words)
     assert (
-        "(open: a validation needs 100 targets, and no decision is kept with the baseline; the 150 of the baseline are"
-        in page
-    )
+        "(open: a validation needs 100 targets, and no decision is kept with the baseline; "
+        "the 150 of the baseline are"
+    ) in page
     assert "(done: 2 of 2 means meet their threshold in the run of 2026-02-16)" in page
     assert "(open: for the owner to show)" in page
 

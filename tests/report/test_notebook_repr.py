@@ -11,7 +11,7 @@ from support.html_tags import Tags
 
 import graphgauge as gg
 from graphgauge.evaluation.metric_value import MetricValue
-from graphgauge.evaluation.results import Row
+from graphgauge.evaluation.result_row import Row
 from graphgauge.evaluation.settings import settings_from_preset
 
 mpl.use("Agg")

@@ -48,7 +48,8 @@ def test_the_page_is_quiet_and_fits_its_window(visit, request, name, width, sche
     too_wide = "e => e.getBoundingClientRect().right > innerWidth + 1"
     assert (
         own.page.evaluate(
-            f"[...document.querySelectorAll('section, h1, h2, p, figure')].filter({too_wide}).length"
+            "[...document.querySelectorAll('section, h1, h2, p, "
+            f"figure')].filter({too_wide}).length"
         )
         == 0
     )

@@ -7,7 +7,7 @@ from support.report_results import by_hand
 
 from graphgauge.core.errors import BadFile, UnknownName
 from graphgauge.evaluation import Results
-from graphgauge.evaluation.results import write_rows
+from graphgauge.evaluation.result_files import write_rows
 from graphgauge.report.run_discovery import find_run, find_runs, last_modified
 
 

@@ -15,7 +15,7 @@ from torch_geometric.nn import GATConv, GCNConv
 import graphgauge as gg
 from graphgauge.core.errors import BadFile
 from graphgauge.evaluation import PRESETS, MetricValue, Results, Row
-from graphgauge.evaluation.results import EXAMPLES_FILE
+from graphgauge.evaluation.result_files import EXAMPLES_FILE
 from graphgauge.explainers import BaseExplainer
 from graphgauge.guidelines import Requirements
 from graphgauge.report import examples as showcase
@@ -206,8 +206,11 @@ def test_as_many_scores_a_side_are_kept_as_the_setting_says(keep, most, tmp_path
     for (_, _, label, target, _), record in gg.Results.load(tmp_path).kept().items():
         x = results.source.explanations[label, target, 0]()
         ends = results.source.evaluator.model.source.edge_index[:, x.edges].t().tolist()
-        whole = sorted(([*pair, score] for pair, score in zip(ends, x.edge_score.tolist(), strict=True) if score),
-                       key=lambda entry: -abs(entry[2]))  # fmt: skip
+        scores = zip(ends, x.edge_score.tolist(), strict=True)
+        whole = sorted(
+            ([*pair, score] for pair, score in scores if score),
+            key=lambda entry: -abs(entry[2]),
+        )
         assert record["scores"]["edge"] == whole[:most]
         assert len(record["scores"]["feature"]) == min(
             most, int((torch.cat(list(x.target_view())) != 0).sum())

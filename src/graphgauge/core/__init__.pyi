@@ -83,4 +83,5 @@ from .verdicts import WARN as WARN
 from .verdicts import Verdict as Verdict
 from .verdicts import worst_outcome as worst_outcome
 from .versions import package_versions as package_versions
+from .xplanation import Explanation as Explanation
 from .xplanation import Xplanation as Xplanation

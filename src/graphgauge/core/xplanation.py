@@ -344,3 +344,7 @@ _HEADER_FIELDS = (
 def _shape_text(score: Tensor | None) -> str:
     """The shape for people: '12 x 7', '30' or 'none'."""
     return "none" if score is None else " x ".join(map(str, score.shape))
+
+
+#: the same class under the name that people expect
+Explanation = Xplanation

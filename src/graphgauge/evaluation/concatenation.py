@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 from graphgauge.core import BadSetting, JsonObject
-from graphgauge.evaluation.results import ExplanationKey, Results, Row, explanation_key
+from graphgauge.evaluation.result_row import ExplanationKey, Row, explanation_key
+from graphgauge.evaluation.results import Results
 
 
 def concat(results: Iterable[Results] | Mapping[str, Results]) -> Results:
@@ -94,7 +95,10 @@ def _check_settings(parts: list[Results]) -> None:
 
 
 def _check_networks(parts: list[Results]) -> None:
-    """Refuse two networks under one name: their targets would be averaged as those of one network."""
+    """Refuse two networks under one name.
+
+    Otherwise their targets would be averaged as those of one network.
+    """
     known: dict[tuple[str, str], Any] = {}
     for part in parts:
         network = part.made.get("identity", {}).get("network")

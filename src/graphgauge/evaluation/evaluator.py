@@ -42,7 +42,8 @@ from graphgauge.evaluation.explanation_set import (
 from graphgauge.evaluation.fingerprints import digest_of_model, digest_of_scores
 from graphgauge.evaluation.ground_truth import GroundTruth, TruthLike
 from graphgauge.evaluation.metric_value import MetricValue
-from graphgauge.evaluation.results import LocalExplanationKey, Results, ResultsSource, Row
+from graphgauge.evaluation.result_row import LocalExplanationKey, Row
+from graphgauge.evaluation.results import Results, ResultsSource
 from graphgauge.evaluation.sampling import sample_targets
 from graphgauge.evaluation.settings import (
     EdgeScope,

@@ -20,7 +20,8 @@ def to_parquet(results: "Results", path: str | os.PathLike[str]) -> None:
     try:
         if not _write_parquet(table, os.fspath(path)):
             raise MissingExtra(
-                'Parquet needs polars or pyarrow, and neither is installed: pip install "graphgauge[polars]".'
+                "Parquet needs polars or pyarrow, and neither is installed: pip install "
+                '"graphgauge[polars]".'
             )
     except OSError as error:
         raise BadFile(f"{os.fspath(path)} could not be written: {error}.") from error
@@ -30,7 +31,7 @@ def _parquet_table(results: "Results") -> "pd.DataFrame":
     """With one type in each column, and texts that can be encoded: half a character becomes a
     question mark.
     """
-    from graphgauge.evaluation.results import LIST_COLUMNS, TEXT_COLUMNS
+    from graphgauge.evaluation.result_row import LIST_COLUMNS, TEXT_COLUMNS
 
     table = results.to_pandas()
     for name in ("target", *LIST_COLUMNS):

@@ -1,10 +1,9 @@
 """Results: one row per explanation and metric, with a value or the reason why there is none."""
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cached_property
 from lzma import LZMAError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from graphgauge.core import (
     BadFile,
     BadSetting,
-    JsonObject,
     Target,
     UnknownName,
     Xplanation,
@@ -22,7 +20,16 @@ from graphgauge.core import (
 from graphgauge.evaluation.accuracy import ModelAccuracy, model_accuracy
 from graphgauge.evaluation.explanation_set import ExplanationRebuilder
 from graphgauge.evaluation.metric_names import HEADLINES, higher_is_better
-from graphgauge.evaluation.metric_value import FAULTS, OK, STATUSES, MetricValue
+from graphgauge.evaluation.metric_value import OK
+from graphgauge.evaluation.result_files import RUN_FILE, read_results_folder, write_results
+from graphgauge.evaluation.result_row import (
+    ROW_FIELDS,
+    TABLE_COLUMNS,
+    TEXT_COLUMNS,
+    ExplanationKey,
+    LocalExplanationKey,
+    Row,
+)
 from graphgauge.evaluation.score_trace import ScoreTrace
 from graphgauge.evaluation.settings import Settings
 from graphgauge.explainers import number_occurrences
@@ -36,57 +43,12 @@ if TYPE_CHECKING:
     from graphgauge.narrative import Names
     from graphgauge.report import Report
 
-_FLIPPED_WITHIN = (
-    10,
-    25,
-    100,
-)  #: shares of targets flipped within so many edits, told in a summary
-RUN_FILE = "run.sqlite"  #: the store of a benchmark run
-ROWS_FILES = (
-    "rows.csv",
-    "rows.csv.xz",
-)  #: what `save` writes, and the same compressed, as published runs have it
-SETTINGS_FILE = "settings.json"
-ORIGIN_FILE = "made.json"  #: versions, device, and how the network was treated
-EXAMPLES_FILE = "examples.json"  #: the worst and the best explanations, as they are shown
-ExplanationKey = tuple[
-    str, str, str, Target, int
-]  #: an explanation: task, network, explainer, target, occurrence
-LocalExplanationKey = tuple[
-    str, Target, int
-]  #: the same within one task and network: explainer, target, occurrence
+#: a summary also tells the shares of targets that flipped within so many edits
+_FLIPPED_WITHIN = (10, 25, 100)
+_SUMMARY_COLUMNS = ["mean", "sd", "n", "networks", "seeds", "sd_over", "missing"]
+#: what the rows of one run have in common
+_RUN_COLUMNS = ("task", "model", "seed")
 _ExampleReader = Callable[[], Mapping[ExplanationKey, Mapping[str, Any]]]
-#: a name can hold half a character, such as one from a file name or from JavaScript
-_ANY_TEXT = "surrogatepass"
-LIST_COLUMNS = (
-    "trials",
-    "stop",
-    "per_reference",
-    "per_level",
-)  #: columns with an entry per reference, or per level
-
-
-@dataclass(frozen=True)
-class Row:
-    """One number of one explanation."""
-
-    task: str
-    model: str
-    explainer: str
-    target: Target
-    occurrence: int
-    metric: str
-    cell: MetricValue
-    seconds: float | None  #: the explanation's share of its batch
-    seed: int
-    settings: str  #: digest
-    version: str
-
-    def record(self) -> JsonObject:
-        """As one flat dictionary."""
-        flat = {**vars(self), **vars(self.cell)}
-        del flat["cell"]
-        return flat
 
 
 @dataclass(frozen=True)
@@ -187,7 +149,7 @@ class Results:
         cells = [row.cell for row in self.rows]
         held = {
             name: [getattr(own, name) for own in (self.rows if name in ROW_FIELDS else cells)]
-            for name in _TABLE_COLUMNS
+            for name in TABLE_COLUMNS
         }
         table = pd.DataFrame(
             {
@@ -365,13 +327,8 @@ class Results:
         """
         from graphgauge.report import collect_example_records
 
-        place = Path(folder)
         try:
-            place.mkdir(parents=True, exist_ok=True)
-            write_rows(self, place / ROWS_FILES[0])
-            told = {} if self.accuracy is None else {"accuracy": self.accuracy.record()}
-            (place / ORIGIN_FILE).write_text(json.dumps({**self.made, **told}, indent=2) + "\n")
-            _write_examples(place / EXAMPLES_FILE, collect_example_records(self, names))
+            write_results(self, Path(folder), collect_example_records(self, names))
         except OSError as error:
             raise BadFile(f"{os.fspath(folder)} could not be written: {error}.") from error
 
@@ -434,55 +391,17 @@ class Results:
     @staticmethod
     def load(folder: str | os.PathLike[str]) -> "Results":
         """Read what `save` wrote, or a benchmark run, finished or not, or a published one."""
-        import pandas as pd
-
         place = Path(folder)
         if (place / RUN_FILE).exists():
             from graphgauge.benchmark import read_results
 
             return read_results(place)
         try:
-            record = json.loads((place / SETTINGS_FILE).read_text())
-            options: Any = {
-                "keep_default_na": False,
-                "dtype": object,
-                "lineterminator": "\n",
-                "encoding_errors": _ANY_TEXT,
-            }
-            table = pd.read_csv(
-                next(
-                    (place / name for name in ROWS_FILES if (place / name).exists()),
-                    place / ROWS_FILES[0],
-                ),
-                **options,
-            )
-            settings = Settings(**{**record, "trials": tuple(record["trials"])})
-            made = _read_origin(place / ORIGIN_FILE) if (place / ORIGIN_FILE).exists() else {}
-            kept = cache(partial(_read_examples, place / EXAMPLES_FILE))
-            return Results(
-                tuple(map(_parse_row, table.to_dict("records"))), settings, kept=kept, made=made
-            )
+            return read_results_folder(place)
         except (OSError, LookupError, ValueError, TypeError, EOFError, LZMAError) as error:
             raise BadFile(
                 f"{os.fspath(folder)} holds no results that graphgauge saved: {error}."
             ) from error
-
-
-ROW_FIELDS = [name for name in Row.__dataclass_fields__ if name != "cell"]
-_TABLE_COLUMNS = [*ROW_FIELDS, *MetricValue.__dataclass_fields__]  #: of `to_pandas`
-TEXT_COLUMNS = ("task", "model", "explainer", "metric", "settings", "version", "status", "message")
-
-
-_SUMMARY_COLUMNS = [
-    "mean",
-    "sd",
-    "n",
-    "networks",
-    "seeds",
-    "sd_over",
-    "missing",
-]  #: columns of a summary
-_RUN_COLUMNS = ("task", "model", "seed")  #: what one run has in common
 
 
 def _summary_line(name: Any, part: "pd.DataFrame") -> tuple[Any, ...]:
@@ -512,93 +431,3 @@ def _check_side(side: str) -> str:
     if side not in ("edge", "feature"):
         raise BadSetting(f"side must be 'edge' or 'feature', but {side!r} was given.")
     return side
-
-
-def write_rows(results: Results, path: Path) -> None:
-    """The table, numbers to the last bit, compressed if the name ends in ``.xz``; the settings
-    beside it.
-    """
-    table = results.to_pandas()
-    for name in ("target", *LIST_COLUMNS):
-        table[name] = [None if value is None else json.dumps(value) for value in table[name]]
-    part, form = path.with_name(f"{path.name}.part"), "xz" if path.suffix == ".xz" else None
-    table.to_csv(
-        part, index=False, lineterminator="\n", encoding="utf-8", errors=_ANY_TEXT, compression=form
-    )
-    path.with_name(SETTINGS_FILE).write_text(json.dumps(results.settings.record(), indent=2) + "\n")
-    part.replace(path)
-
-
-def _write_examples(path: Path, records: list[JsonObject]) -> None:
-    """Write what is kept of single explanations, one a line; an older file goes where there is
-    nothing to keep.
-    """
-    if not records:
-        path.unlink(missing_ok=True)
-        return
-    lines = ",\n".join(
-        json.dumps(record, allow_nan=False, separators=(",", ":")) for record in records
-    )
-    path.with_name(f"{path.name}.part").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    path.with_name(f"{path.name}.part").replace(path)
-
-
-def _read_examples(path: Path) -> dict[ExplanationKey, JsonObject]:
-    """What `_write_examples` wrote; nothing where there is no file."""
-    if not path.exists():
-        return {}
-    try:
-        return {
-            explanation_key(record): record["exhibit"]
-            for record in json.loads(path.read_text(encoding="utf-8"))
-        }
-    except (OSError, LookupError, ValueError, TypeError) as error:
-        raise BadFile(
-            f"{path} holds no explanations that graphgauge saved: {error}. Without it, a report has none."
-        ) from error
-
-
-def _read_origin(path: Path) -> JsonObject:
-    """Versions, device and how the network was treated."""
-    made = json.loads(path.read_text())
-    if not isinstance(made, dict) or not isinstance(made.get("network", {}), dict):
-        raise ValueError(f"{path.name} does not say how they were made")
-    return made
-
-
-def explanation_key(record: Mapping[str, Any]) -> ExplanationKey:
-    """Which explanation a record, or a row as a record, is of."""
-    target = record["target"]
-    target = tuple(target) if isinstance(target, list) else target
-    return record["task"], record["model"], record["explainer"], target, record["occurrence"]
-
-
-def _parse_row(text: dict[str, str]) -> Row:
-    """A row of ``rows.csv``."""
-    target = json.loads(text["target"])
-    lists = {
-        name: tuple(json.loads(text[name])) if text.get(name) else None for name in LIST_COLUMNS
-    }
-    draws = text.get("draws", "").strip("()[],")  # written as a tuple, such as (2.0, 4.0)
-    lists["draws"] = tuple(json.loads(f"[{draws}]")) if draws else None
-    numbers = {name: float(text[name]) if text[name] else None for name in ("value", "error")}
-    flipped = {"True": True, "False": False}.get(text["flipped"])
-    lookup({**STATUSES, **FAULTS}, text["status"], "status")
-    cell = MetricValue(
-        status=text["status"],
-        flipped=flipped,
-        message=text.get("message") or None,
-        **numbers,  # type: ignore[arg-type]
-        **lists,  # type: ignore[arg-type]
-    )
-    kept = {
-        name: text[name] for name in ("task", "model", "explainer", "metric", "settings", "version")
-    }
-    return Row(
-        target=tuple(target) if isinstance(target, list) else target,
-        occurrence=int(text["occurrence"]),
-        cell=cell,
-        seconds=float(text["seconds"]) if text["seconds"] else None,
-        seed=int(text["seed"]),
-        **kept,
-    )
