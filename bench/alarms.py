@@ -1,7 +1,9 @@
-"""How often monitoring cries wolf, and how soon it sees a wolf.
+"""Measure how often monitoring raises a false alarm, and how soon it finds a real change.
 
-    python bench/alarms.py [--histories 200] [--runs 26] [--targets 50] [--baseline 100 200 300] [--shift 1.0] [--measured 300]
-    python bench/alarms.py --histories 0 --shift --broken scrambled swapped scale mean --baseline 200 --targets 50
+    python bench/alarms.py [--histories 200] [--runs 26] [--targets 50] [--baseline 100 200 300]
+                           [--shift 1.0] [--measured 300]
+    python bench/alarms.py --histories 0 --shift --broken scrambled swapped scale mean
+                           --baseline 200 --targets 50
 
 A history is one baseline and 26 runs of 50 targets, all drawn from one distribution; the decision
 is the library's own (`graphgauge.monitor.drift_triggers`). It fails if anything is ever called
@@ -108,9 +110,10 @@ def targets_like(number: int, dice: np.random.Generator, deterministic: bool) ->
     columns += [share(normal[:, 2], 0.8, 0.3), share(normal[:, 3], 0.5, 0.35)]
     columns += [stability(normal[:, 4], deterministic), stability(normal[:, 5], deterministic)]
     values = dict(zip(METRICS, columns, strict=True))
+    # targets without edges
     values["edge_pertinence"] = np.where(
         dice.random(number) < 0.1, np.nan, values["edge_pertinence"]
-    )  # targets without edges
+    )
     hidden = correlated(number, FEATURES, dice)
     kinds = [hidden[:, :4], (hidden[:, 4:8] > 1).astype(float), np.floor(np.exp(hidden[:, 8:]))]
     top = tuple(
@@ -148,9 +151,8 @@ def targets_with_columns(
     near = LIKENESS * x + math.sqrt(1 - LIKENESS**2) * dice.normal(size=(number, WIDTH))
     weight = np.array([1.0, -1.0, 1.0, 2.0, -1.0, 1.0, 1.0, -1.0])
     signal = x @ weight
-    label = (
-        signal + dice.normal(size=number) * math.sqrt((1 - FIT) / FIT) * 2.89
-    )  # 2.89: SD of the signal
+    # 2.89: SD of the signal
+    label = signal + dice.normal(size=number) * math.sqrt((1 - FIT) / FIT) * 2.89
     for rows in (x, near):
         break_columns(rows, broken, dice)
         rows[:, 0], rows[:, -1] = np.round(2 * rows[:, 0]), rows[:, -1] > 0.5
@@ -229,7 +231,10 @@ def first_alarm(
     seed: int,
     labels: ColumnNames = NO_LABELS,
 ) -> int:
-    """The first look (from 0) that raises drift, of ``metric`` where one is named; -1: none does."""
+    """Return the first look (from 0) that raises drift, or -1 if none does.
+
+    If ``metric`` is given, only drift of this metric counts.
+    """
     seen: list[Sample] = []
     for k in range(runs.stop):
         seen.append(looks(k))
@@ -328,7 +333,8 @@ def main() -> None:
     options = parser.parse_args()
     plan, start = Plan(number=options.targets, looks=options.runs), time.perf_counter()
     print(
-        f"budget {plan.budget:.1%} for {plan.looks} looks, {plan.level():.2g} for all tests of metrics at a look"
+        f"budget {plan.budget:.1%} for {plan.looks} looks, {plan.level():.2g} for all tests of "
+        "metrics at a look"
     )
     for deterministic in (False, True) if options.histories else ():
         for size in options.baseline:
@@ -336,8 +342,9 @@ def main() -> None:
             bound = clopper_pearson_upper(count, options.histories)
             kind = "deterministic" if deterministic else "stochastic"
             print(
-                f"stationary, {kind:<13} baseline {size}: {count} of {options.histories} histories raise drift "
-                f"({count / options.histories:.2%}, upper 95 % bound {bound:.2%})  [{time.perf_counter() - start:.0f} s]",
+                f"stationary, {kind:<13} baseline {size}: {count} of {options.histories} "
+                f"histories raise drift ({count / options.histories:.2%}, upper 95 % bound "
+                f"{bound:.2%})  [{time.perf_counter() - start:.0f} s]",
                 flush=True,
             )
     for explainer in (gg.InputXGradient(), gg.GNNExplainer(epochs=30)) if options.measured else ():
@@ -346,8 +353,9 @@ def main() -> None:
             count = false_alarms_measured(options, plan, size, pool)
             bound = clopper_pearson_upper(count, options.histories)
             print(
-                f"stationary, measured {explainer.name}, baseline {size}: {count} of {options.histories} histories raise drift "
-                f"({count / options.histories:.2%}, upper 95 % bound {bound:.2%})  [{time.perf_counter() - start:.0f} s]",
+                f"stationary, measured {explainer.name}, baseline {size}: {count} of "
+                f"{options.histories} histories raise drift ({count / options.histories:.2%}, "
+                f"upper 95 % bound {bound:.2%})  [{time.perf_counter() - start:.0f} s]",
                 flush=True,
             )
     for shift in options.shift if options.power else ():
@@ -355,8 +363,8 @@ def main() -> None:
             for metric in METRICS:
                 count = found_in_time(options, plan, size, metric, shift)
                 print(
-                    f"shift {shift:g} SD of {metric:<18} baseline {size}: found within {WITHIN} runs in {count / options.power:.0%}"
-                    f"  [{time.perf_counter() - start:.0f} s]",
+                    f"shift {shift:g} SD of {metric:<18} baseline {size}: found within {WITHIN} "
+                    f"runs in {count / options.power:.0%}  [{time.perf_counter() - start:.0f} s]",
                     flush=True,
                 )
     for broken in options.broken:
@@ -364,8 +372,9 @@ def main() -> None:
             for known in ("data", "gaps", "labels"):
                 count = found_broken(options, plan, size, broken, known)
                 print(
-                    f"{broken:<9} baseline {size}, runs of {options.targets}, known up to {known:<6}: found within {WITHIN} "
-                    f"runs in {count / options.power:.0%}  [{time.perf_counter() - start:.0f} s]",
+                    f"{broken:<9} baseline {size}, runs of {options.targets}, known up to "
+                    f"{known:<6}: found within {WITHIN} runs in {count / options.power:.0%}  "
+                    f"[{time.perf_counter() - start:.0f} s]",
                     flush=True,
                 )
 

@@ -1,6 +1,7 @@
 """How often 95 % intervals hold the true mean: the library's own, beside other formulas.
 
-    python bench/coverage.py [--samples 4000] [--resamples 400] [--bootstraps 1000] [--sizes 10 20 38 100 200] [--out coverage.md]
+    python bench/coverage.py [--samples 4000] [--resamples 400] [--bootstraps 1000]
+                             [--sizes 10 20 38 100 200] [--out coverage.md]
 
 Means: ``mean_interval`` beside Student's t, the percentile bootstrap and BCa, on samples whose mean
 is known. Differences: how often ``difference_interval`` and the others hold 0 for pairs of

@@ -17,7 +17,7 @@ from torch import Tensor
 from graphgauge.benchmark import wrap_network
 from graphgauge.datasets import load, trained
 from graphgauge.evaluation import sample_targets
-from graphgauge.execution import GraphCopies
+from graphgauge.execution import GraphBatch, GraphCopies
 from graphgauge.models import BaseModel
 from graphgauge.perturbation import CurveLines, EdgeEdits, random_orders, steps_between
 
@@ -43,7 +43,9 @@ def compared(model: BaseModel, number: int, trials: int, removal: str) -> str:
     line, step = steps_between(torch.zeros_like(lines.case), (order >= 0).sum(1))
 
     def by_copies() -> Tensor:
-        edit = lambda union: edits.edit(union, lines, line[union.copy], step[union.copy])  # noqa: E731
+        def edit(union: GraphBatch) -> GraphBatch:
+            return edits.edit(union, lines, line[union.copy], step[union.copy])
+
         return model.pred_copies(graphs, lines.case[line], edit, kind="copies")
 
     def by_versions() -> Tensor:
@@ -70,7 +72,8 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
     print(
-        "| task | network | removal | points | copies, s | versions, s | ratio | difference |\n|---|---|---|---|---|---|---|---|"
+        "| task | network | removal | points | copies, s | versions, s | ratio | difference |\n"
+        "|---|---|---|---|---|---|---|---|"
     )
     for name in options.data:
         for level in ("node", "link"):

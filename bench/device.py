@@ -58,7 +58,8 @@ def main() -> None:
     model = wrapped("cuda", torch.float32)
     spent = seconds(lambda: predictions(model, copies), 3)
     print(
-        f"{copies} edited copies: {spent:.3f} s, {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB at most"
+        f"{copies} edited copies: {spent:.3f} s, {torch.cuda.max_memory_allocated() / 2**30:.1f} "
+        "GiB at most"
     )
     greedy = wrapped("cuda", torch.float32, budget="100TiB")
     ballast = torch.empty(
@@ -66,7 +67,8 @@ def main() -> None:
     )
     rows = predictions(greedy, 4 * copies)
     print(
-        f"{4 * copies} copies with 6 GiB free: {greedy.executor.halvings} halvings, {len(rows)} rows, {len(ballast)} bytes taken"
+        f"{4 * copies} copies with 6 GiB free: {greedy.executor.halvings} halvings, {len(rows)} "
+        f"rows, {len(ballast)} bytes taken"
     )
 
 

@@ -170,12 +170,14 @@ def main() -> None:
         else f"{torch.get_num_threads()} threads"
     )
     print(
-        f"{data.num_nodes} nodes, {data.num_edges} edges, {data.x.size(1)} features; {where}, torch {torch.__version__}"
+        f"{data.num_nodes} nodes, {data.num_edges} edges, {data.x.size(1)} features; {where}, "
+        f"torch {torch.__version__}"
     )
     rounds, cells = compared(net, data, targets)
     ours = median(rounds)
     print(
-        f"compare, 8 explainers x {len(targets)} targets: {', '.join(f'{each:.2f}' for each in rounds)} s"
+        f"compare, 8 explainers x {len(targets)} targets: "
+        f"{', '.join(f'{each:.2f}' for each in rounds)} s"
     )
     references = class_references(model, targets)
     setting = Setting(net, data, references)

@@ -53,9 +53,8 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--only", nargs="+", choices=PAIRS, default=list(PAIRS))
     options = parser.parse_args()
-    warnings.filterwarnings(
-        "ignore", message="Input Tensor . did not already require gradients"
-    )  # Captum
+    # Captum
+    warnings.filterwarnings("ignore", message="Input Tensor . did not already require gradients")
     data = cora_sized().to(options.device)
     where = (
         torch.cuda.get_device_name(0)
@@ -63,10 +62,12 @@ def main() -> None:
         else f"{torch.get_num_threads()} threads"
     )
     print(
-        f"{data.num_nodes} nodes, {data.num_edges} edges, {FEATURES} features; {where}, torch {torch.__version__}"
+        f"{data.num_nodes} nodes, {data.num_edges} edges, {FEATURES} features; {where}, torch "
+        f"{torch.__version__}"
     )
     print(
-        f"{'explainer':<22}{'PyG, s per target':>18}{'targets':>9}{'ours, s per target':>20}{'ratio':>8}"
+        f"{'explainer':<22}{'PyG, s per target':>18}{'targets':>9}"
+        f"{'ours, s per target':>20}{'ratio':>8}"
     )
     for name in options.only:
         measure(name, data, options.targets)

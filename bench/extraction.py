@@ -64,7 +64,8 @@ def main() -> None:
     build_small = time.perf_counter() - start
     _ = there.into
     print(
-        f"{options.targets} targets, {options.hops} hops, {torch.get_num_threads()} threads, {options.edges:,} edges"
+        f"{options.targets} targets, {options.hops} hops, {torch.get_num_threads()} threads, "
+        f"{options.edges:,} edges"
     )
     print(f"sorted lists, once per model                       {build_small:9.4f} s")
     for label, halo, scope, hops in (
@@ -77,10 +78,12 @@ def main() -> None:
         print(f"\n{label}")
         print(f"  k_hop_subgraph in a loop, {hops} hops                 {peer:9.4f} s")
         print(
-            f"  graphgauge, one call                             {mine:9.4f} s   {peer / mine:6.1f} times as fast"
+            f"  graphgauge, one call                             {mine:9.4f} s   "
+            f"{peer / mine:6.1f} times as fast"
         )
         print(
-            f"  graphgauge, graph ten times larger               {bigger:9.4f} s   {bigger / mine:6.2f} times the time"
+            f"  graphgauge, graph ten times larger               {bigger:9.4f} s   "
+            f"{bigger / mine:6.2f} times the time"
         )
 
 

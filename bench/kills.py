@@ -1,7 +1,8 @@
 """Kill a benchmark at random moments, again and again, and compare what it ends with to a run that
 was left alone.
 
-    python bench/kills.py quick --kills 200 [--networks FOLDER] [--engine processes] [--targets 2] [--within 25]
+    python bench/kills.py quick --kills 200 [--networks FOLDER] [--engine processes]
+                          [--targets 2] [--within 25]
 
 Each call of the command is killed at a moment drawn evenly from the time an uninterrupted run
 takes, or from its first ``--within`` seconds (which makes 200 kills affordable: the next call goes
@@ -194,8 +195,9 @@ def processor_seconds_of(words: list[str]) -> float:
 def told(total: Counter[str]) -> str:
     """What happened so far."""
     return (
-        f"{total['kills']} kills ({total['begun']} with shards in the store), {total['runs']} runs complete and byte-identical "
-        f"({total['rows']} rows compared), 0 of {total['acknowledged']} acknowledged rows lost in {total['looks']} looks"
+        f"{total['kills']} kills ({total['begun']} with shards in the store), {total['runs']} "
+        f"runs complete and byte-identical ({total['rows']} rows compared), 0 of "
+        f"{total['acknowledged']} acknowledged rows lost in {total['looks']} looks"
     )
 
 

@@ -19,12 +19,8 @@ from graphgauge.core import BadFile
 from graphgauge.datasets import NETWORK_TASKS, NetworkTask, trained_record
 
 CLOSE = 0.03  #: a part reaches the paper's figure if it is not lower by more than this
-ORDER = (
-    "test",
-    "val",
-    "all",
-    "train",
-)  #: from the strictest reading of the paper's figure to the loosest
+#: from the strictest reading of the paper's figure to the loosest
+ORDER = ("test", "val", "all", "train")
 HEADING = (
     "network",
     "run",
@@ -49,7 +45,8 @@ def rows(folders: Folders) -> Iterator[list[str]]:
     for folder, _ in folders:
         if not any((folder / f"{name}.toml").exists() for name in NETWORK_TASKS):
             raise BadFile(
-                f"{folder} holds no trained network. `graphgauge train all --keep {folder}` makes them."
+                f"{folder} holds no trained network. `graphgauge train all --keep {folder}` makes "
+                "them."
             )
     for task in NETWORK_TASKS.values():
         for folder, label in folders:
@@ -80,9 +77,8 @@ def reached_by(score: dict[str, float], paper: float) -> str:
     >>> reached_by({"test": 0.75, "val": 0.77, "all": 0.9, "train": 1.0}, 0.8)
     'val'
     """
-    return next(
-        (part for part in ORDER if score[part] >= paper - CLOSE - 1e-9), "none"
-    )  # 0.8 - 0.03 has its last digit wrong
+    # 0.8 - 0.03 has its last digit wrong
+    return next((part for part in ORDER if score[part] >= paper - CLOSE - 1e-9), "none")
 
 
 def settings(record: dict[str, dict[str, Any]]) -> str:

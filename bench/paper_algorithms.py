@@ -63,7 +63,8 @@ def computation_graph(data: Data, target: int) -> Local:
     is_neighbour = torch.isin(ids, within(HOPS)) & (ids != target)
     if not bool(heads_near.any()):
         raise UndefinedScore(
-            f"no message reaches target {target}, so there is no edge to remove. Choose a target with a neighbour."
+            f"no message reaches target {target}, so there is no edge to remove. Choose a target "
+            "with a neighbour."
         )
     return Local(
         data.x[ids],

@@ -1,7 +1,8 @@
 """The paper's evaluation loop as the paper writes it (algorithms 1 to 7), with a clock: the slow
 peer of batched evaluation.
 
-    python bench/paper_loop.py [--targets 1] [--explainers input_x_gradient ...] [--device cuda] [--trials 30] [--full 1]
+    python bench/paper_loop.py [--targets 1] [--explainers input_x_gradient ...] [--device cuda]
+                               [--trials 30] [--full 1]
 
 One target, one explainer, one explainer call and one forward pass at a time, on the target's
 computation graph (see `paper_algorithms` for the steps). To the loop's favour graphs and the maps φ
@@ -296,7 +297,10 @@ def sampled_units(
 
 
 def curve_seconds(curves: Sequence[Curve], order: list[int], length: int, least: int) -> float:
-    """Seconds per point of random curves, taken in turn until there are ``least`` points or more."""
+    """Measure the seconds per point of random curves.
+
+    Curves are taken in turn until there are at least ``least`` points.
+    """
     if not curves:
         return 0.0
     number = math.ceil(least / length)
@@ -348,9 +352,8 @@ def main() -> None:
         help="run the first N (target, explainer) pairs to their end",
     )
     options = parser.parse_args()
-    warnings.filterwarnings(
-        "ignore", message="Input Tensor . did not already require gradients"
-    )  # Captum
+    # Captum
+    warnings.filterwarnings("ignore", message="Input Tensor . did not already require gradients")
     warnings.filterwarnings("ignore", message="Setting backward hooks on ReLU")  # Captum
     net, data = cora(options.device)
     setting = Setting(net, data, class_medoids(net, data))
@@ -361,7 +364,8 @@ def main() -> None:
     )
     kind = "Cora" if "y" in data else "random graph"
     print(
-        f"{kind}: {data.num_nodes} nodes, {data.num_edges} edges; {where}, torch {torch.__version__}"
+        f"{kind}: {data.num_nodes} nodes, {data.num_edges} edges; {where}, torch "
+        f"{torch.__version__}"
     )
     print(
         f"{'seconds':<36}{'per call':>9}{'calls':>7}{'forwards':>10}"

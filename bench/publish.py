@@ -6,11 +6,13 @@ writes
 
     experiment.yaml     what was measured
     settings.json       every setting
-    rows.csv.xz         a line for each explanation and metric; with settings.json, what `Results.load` reads
+    rows.csv.xz         a line for each explanation and metric; `Results.load` reads it together
+                        with settings.json
     summary.csv         task, explainer, metric, mean, sd, n
     shards.csv          task, model, block, explanations, seconds, and what they went to
-    machine.json        processor, versions and number of workers of each call, shards and seconds in all, and a digest of
-                        everything that decides the numbers (`restore.py` asks for it)
+    machine.json        processor, versions and number of workers of each call, shards and seconds
+                        in all, and a digest of everything that decides the numbers (`restore.py`
+                        asks for it)
 
 and with ``--consult`` puts the summary also where `graphgauge consult` looks for it. Names of
 hosts, users and kernels stay behind, and so do single explanations: a report of a published run
@@ -31,13 +33,8 @@ from graphgauge.guidelines import BENCHMARK_FILE
 from graphgauge.report import MACHINE_FILE
 
 SHARDS = "shards.csv"
-COLUMNS = [
-    "task",
-    "model",
-    "block",
-    "explanations",
-    "seconds",
-]  #: of shards.csv, before those of the phases
+#: of shards.csv, before those of the phases
+COLUMNS = ["task", "model", "block", "explanations", "seconds"]
 DATA = Path("src/graphgauge/guidelines/data")
 
 

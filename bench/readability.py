@@ -8,9 +8,9 @@ an older checkout too (``git worktree add OLD COMMIT``), so that two versions ca
 
 A *module-level name* is a function or a class that a file of ``src/graphgauge`` defines outside of
 functions and classes. *One word* means that no underscore separates words; a leading one does not
-count. A *reference* is a place in ``src`` that reads the name, in the file that defines the function
-or in one that imports it; an import alone is none. *Exported* is what the ``__init__`` file of a
-room offers to other rooms and to users.
+count. A *reference* is a place in ``src`` that reads the name, in the file that defines the
+function or in one that imports it; an import alone is none. *Exported* is what the ``__init__``
+file of a room offers to other rooms and to users.
 """
 
 import argparse

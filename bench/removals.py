@@ -7,7 +7,8 @@ A line for each kind of task and edge metric, over the targets that both runs ha
 
     change        mean of drop - mask over the explainers
     order         Spearman's ρ between the explainers' means, ties as in `comparison`
-    mask, drop    mean |ours - paper| over all but LRP and GraphMask, whose edge scores are not the paper's (docs/explainers.md)
+    mask, drop    mean |ours - paper| over all but LRP and GraphMask, whose edge scores are not the
+                  paper's (docs/explainers.md)
 """
 
 import argparse
@@ -21,10 +22,8 @@ from graphgauge.cli.console import run_app
 from graphgauge.evaluation import Row
 
 OTHERS = ("lrp", "graphmask")
-METRICS = {
-    "edge_pertinence": TIE_WIDTHS["pertinence"],
-    "edge_ec": TIE_WIDTHS["ec"],
-}  #: metric -> what counts as tied
+#: metric -> what counts as tied
+METRICS = {"edge_pertinence": TIE_WIDTHS["pertinence"], "edge_ec": TIE_WIDTHS["ec"]}
 
 
 def removals(mask: Results, drop: Results) -> pd.DataFrame:

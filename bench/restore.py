@@ -45,7 +45,8 @@ def restore(published: Path, folder: Path, place: RunEnvironment) -> BenchmarkRu
     machine = machine_of(published / MACHINE_FILE)
     if machine["configuration"] != content_digest(plan.config):
         raise BadSetting(
-            f"{published} was measured with other data, networks, settings or code than here: measure it anew."
+            f"{published} was measured with other data, networks, settings or code than here: "
+            "measure it anew."
         )
     found = entries_of(plan, published, machine["calls"][-1])
     with open_for_writing(folder) as store:
@@ -71,7 +72,8 @@ def machine_of(path: Path) -> dict[str, Any]:
         return told
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise BadFile(
-            f"{path} does not say how the run was made ({error!r}): take the files that were published."
+            f"{path} does not say how the run was made ({error!r}): take the files that were "
+            "published."
         ) from error
 
 
@@ -122,8 +124,8 @@ def check_whole(shard: Shard, rows: list[Row]) -> None:
     )
     if found != planned:
         raise BadSetting(
-            f"{shard.title} has {len(found)} published lines where {len(planned)} were measured, or other ones: "
-            "take the files from where they were published."
+            f"{shard.title} has {len(found)} published lines where {len(planned)} were measured, "
+            "or other ones: take the files from where they were published."
         )
 
 

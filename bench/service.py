@@ -1,7 +1,9 @@
-"""The service under load, from a second process on loopback; and killed under load.
+"""Measure the service under load, from a second process on loopback; or kill it under load.
 
-    python bench/service.py [--rate 200] [--seconds 30] [--nodes 20000]        p50, p99, memory; no error, no lost entry
-    python bench/service.py --kill [--kills 5]                                 killed with -9: every answered question is in the log
+    python bench/service.py [--rate 200] [--seconds 30] [--nodes 20000]
+        measures p50, p99 and memory, and checks that there is no error and no lost entry
+    python bench/service.py --kill [--kills 5]
+        kills the service with SIGKILL, and checks that the log has every answered question
 
 A transaction-like graph is generated (16 features, about 5 edges a node, a two-layer GCN with its
 first weights) and served with InputXGradient. Questions are sent at fixed times whatever the
@@ -35,7 +37,7 @@ CONNECTIONS = 64
 
 @dataclass
 class Load:
-    """What came back: seconds per answer, receipts (answer, number, digest), and what went wrong."""
+    """What came back: seconds per answer, receipts (answer, number, digest), and errors."""
 
     seconds: list[float] = field(default_factory=list)
     receipts: list[tuple[str, int, str]] = field(default_factory=list)
@@ -109,7 +111,12 @@ def port_of(process: subprocess.Popen[bytes], said: Path) -> int:
 def request(target: int, port: int) -> bytes:
     """One question as HTTP."""
     body = json.dumps({"target": target, "asked_by": "bench"}).encode()
-    head = f"POST /explain HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
+    head = (
+        "POST /explain HTTP/1.1\r\n"
+        f"Host: 127.0.0.1:{port}\r\n"
+        f"Authorization: Bearer {TOKEN}\r\n"
+        "Content-Type: application/json\r\n"
+    )
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 

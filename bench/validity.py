@@ -1,16 +1,20 @@
 """Do the metrics mean what they say? Chance must score as chance, good explanations must win, known
 truths must be found.
 
-    python bench/validity.py [chance stability stopping good whitebox] [--targets 200] [--rankings 20] [--out FILE]
+    python bench/validity.py [chance stability stopping good whitebox] [--targets 200]
+                             [--rankings 20] [--out FILE]
 
 Every section prints its tables as Markdown; `docs/validity.md` holds one run. ``GRAPHGAUGE_DATA``
 names the folder with Cora.
 
-    chance      random rankings, and random scores of nodes, on six models: pertinence 1/2, p-values uniform
+    chance      random rankings, and random scores of nodes, on six models: pertinence is 1/2 and
+                p-values are uniform
     stability   random scores and untrained masks, explained again and again: corrected stability 0
     stopping    the paper's early stopping on series that mean nothing
-    good        InputXGradient on Cora's edges: against random rankings, reversed, with noise; explanations of another model
-    whitebox    eight explainers on networks whose weights are known (see `whitebox`): do the metrics order them as the truth does?
+    good        InputXGradient on Cora's edges: against random rankings, reversed, with noise;
+                explanations of another model
+    whitebox    eight explainers on networks whose weights are known (see `whitebox`): do the
+                metrics order them as the truth does?
 """
 
 import argparse

@@ -78,7 +78,10 @@ def random_net(seed: int) -> Net:
 
 
 def constant_net() -> Net:
-    """All weights equal: each edge counts by its place in the graph and the words behind it alone."""
+    """Make all weights equal.
+
+    Then an edge counts only by its place in the graph and by the words behind it.
+    """
     net = Net().eval()
     with torch.no_grad():
         for layer in (net.one, net.two):
@@ -176,7 +179,10 @@ def good(options: Any) -> Iterator[str]:
         named.model, named.targets, draws=5, explainers=EIGHT, others=several_models(named.model)
     )
     sizes = relevant_edges(named)
-    yield f"{len(sizes)} targets, {int((sizes == 1).sum())} with one relevant edge, {int((sizes <= 3).sum())} with at most three.\n"
+    yield (
+        f"{len(sizes)} targets, {int((sizes == 1).sum())} with one relevant edge, "
+        f"{int((sizes <= 3).sum())} with at most three.\n"
+    )
     yield markdown([quality_row(values, metric, sizes) for metric in PERTINENCES])
     yield markdown([model_row(values, explainer.name) for explainer in EIGHT])
     alone = values.loc["input_x_gradient, constant weights"]

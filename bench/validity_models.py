@@ -3,8 +3,10 @@ links and graphs.
 
 Cora GCN, Cora GAT     the graph of `cora`, 7 classes
 BA-Shapes GCN          4 classes, one-hot features
-Values GAT             a random graph of 400 nodes and 2,400 edges; a node's value is told by its own and its neighbours' features
-Links SAGE             four communities of 75 nodes; is there a link? an encoder and the inner product
+Values GAT             a random graph of 400 nodes and 2,400 edges; a node's value follows from its
+                       own features and those of its neighbours
+Links SAGE             four communities of 75 nodes; is there a link? an encoder and the inner
+                       product
 Graphs GIN             300 graphs of 8 to 20 nodes; which of three kinds of node is most frequent?
 """
 

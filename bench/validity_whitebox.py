@@ -4,8 +4,10 @@ as the truth does?
 Three truths, for each target:
 
     AP           average precision: do the candidates that speak for the prediction come first?
-    AP, weight   the same, of candidates whose weight speaks for it, whether or not the data has them (features)
-    effect       rank correlation of the scores with the effect of each single edit: a removal, or a substitution from the reference
+    AP, weight   the same, of candidates whose weight speaks for it, whether or not the data has
+                 them (features)
+    effect       rank correlation of the scores with the effect of each single edit: a removal, or a
+                 substitution from the reference
 
 An oracle that scores each candidate by its effect, and random scores, stand beside the eight; they
 are not in the correlations.
@@ -56,7 +58,10 @@ TRUTHS = {"edge": ("AP", "effect"), "feature": ("AP", "AP, weight", "effect")}
 
 
 def substitution_effects(model: BaseModel, targets: list[int]) -> dict[int, Tensor]:
-    """How much the probability of the predicted class falls when one candidate is substituted.  target -> (candidates,)"""
+    """Return the effect of each candidate.  target -> (candidates,)
+
+    It is the fall of the predicted class's probability when this candidate alone is substituted.
+    """
     judge = evaluator(model)
     graphs = model.computation_graphs(targets)
     reading = BaselinePrediction.from_model(model, graphs.targets, judge.settings)
@@ -199,8 +204,12 @@ def whitebox(options: Any) -> Iterator[str]:
         for pooling in POOLED[side]:
             own = values.loc[pooling]
             told = f"{kind}, {pooling}" if pooling else kind
-            yield f"**{told}** ({side}s, {own.index.get_level_values('target').nunique()} targets)\n"
+            targets = own.index.get_level_values("target").nunique()
+            yield f"**{told}** ({side}s, {targets} targets)\n"
             yield markdown(box_rows(own, side))
             correlations += agreement_rows(own, told, side)
-    yield "**Rank correlation of metric and truth over the eight explainers: of means over targets (mean within a target)**\n"
+    yield (
+        "**Rank correlation of metric and truth over the eight explainers: of means over targets "
+        "(mean within a target)**\n"
+    )
     yield markdown(correlations)

@@ -50,7 +50,9 @@ def test_a_row_holds_means_deviations_the_kept_scores_the_papers_figure_and_the_
         "kept: train, val, test, all": "0.500, 0.200, 0.100, 0.400",
         "paper": "0.92",
         "reached by": "all",
-        "settings": "hidden 16, lr 0.01, decay 1e-05, dropout 0.2, decoder bias, watch val, epoch 37 of 200",
+        "settings": (
+            "hidden 16, lr 0.01, decay 1e-05, dropout 0.2, decoder bias, watch val, epoch 37 of 200"
+        ),
     }
     assert line == ["---"] * len(heading)
 
