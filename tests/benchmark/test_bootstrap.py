@@ -36,14 +36,15 @@ def test_methods_within_the_tie_do_not_lower_the_correlation():
     ours, paper = np.array([0.90, 0.92, 0.5, 0.3]), np.array([0.94, 0.92, 0.5, 0.2])
     assert float(spearman_correlation(ours, paper)) == pytest.approx(0.8)
     assert float(spearman_correlation(ours, paper, tie=0.03)) == pytest.approx(1.0)
-    assert loose_mean_ranks(np.array([0.84, 0.87]), 0.03).tolist() == [
-        1.5,
-        1.5,
-    ]  # 0.87 - 0.84 is a bit more than 0.03 for a computer
+    # 0.87 - 0.84 is a bit more than 0.03 for a computer
+    assert loose_mean_ranks(np.array([0.84, 0.87]), 0.03).tolist() == [1.5, 1.5]
 
 
 def literal_bootstrap(made, metric, first, second, draws, seed):
-    """Word for word: draw targets inside each configuration, average, average over configurations."""
+    """Follow the definition word by word.
+
+    Draw targets inside each configuration, average them, and average over the configurations.
+    """
     table = {}
     for own in made.rows:
         if own.metric == metric and own.cell.status == "ok":
@@ -135,9 +136,10 @@ def test_two_targets_are_drawn_as_often_as_chance_says():
     found = paired_bootstrap(
         results(two([0, 1], [0, 0])), "edge_pertinence", "lrp", "saliency", draws=20_000
     )
+    # one degree of freedom
     assert (found.low, found.high) == pytest.approx(
         (0.5 - 12.7062 / 2, 0.5 + 12.7062 / 2), abs=1e-4
-    )  # one degree of freedom
+    )
     expected = 3 / 4 + 1 / 4 / 2
     assert abs(found.wins - expected) < 4 * math.sqrt(1 / 4 * 3 / 4 / 4 / 20_000)
 

@@ -93,7 +93,10 @@ def test_foreign_explainers_are_contained_on_a_cluster(nodes, tmp_path, networks
 def test_a_run_is_complete_and_has_the_same_bits_although_a_node_is_killed_at_work(
     nodes, tmp_path, networks, monkeypatch
 ):
-    """Both nodes finish a shard; then both wait in the middle of the next, and one is killed there."""
+    """Both nodes finish a shard and wait in the middle of the next one.
+
+    Then one of them is killed.
+    """
     explainers = [
         "saliency",
         "waiting",
@@ -145,7 +148,8 @@ from graphgauge.benchmark.engines import engine_of
 
 if __name__ == "__main__":
     with engine_of({engine!r}) as found:
-        print(found.places, [found.submit(divmod, number, 3).result(timeout=60) for number in (7, 8)])
+        results = [found.submit(divmod, number, 3).result(timeout=60) for number in (7, 8)]
+        print(found.places, results)
 """
 
 

@@ -11,7 +11,10 @@ from graphgauge.core.errors import BadFile, BadSetting, UnknownName
 from graphgauge.evaluation import PRESETS
 from graphgauge.explainers import find_explainer
 
-EIGHT = "saliency input_x_gradient integrated_gradients guided_backprop deconvolution lrp gnn_explainer graphmask".split()
+EIGHT = (
+    "saliency input_x_gradient integrated_gradients guided_backprop deconvolution lrp "
+    "gnn_explainer graphmask"
+).split()
 TEN = [
     f"{data}-{level}"
     for data in ("cora", "github", "ba-shapes", "movielens", "synthetic")
@@ -112,7 +115,10 @@ def test_an_explainer_twice_is_told_apart_by_its_parameters_or_label(tmp_path):
     assert read_experiment(path).labels == [name, f"{name}(epochs=5)", "third"]
     with pytest.raises(
         BadSetting,
-        match=r"line \d+, explainers: saliency is listed twice: .*\{name: saliency, label: another\}$",
+        match=(
+            r"line \d+, explainers: saliency is listed twice: .*\{name: saliency, label: "
+            r"another\}$"
+        ),
     ):
         read_experiment(write_experiment(tmp_path / "a.yaml", explainers=["saliency", "saliency"]))
     with pytest.raises(BadSetting, match="explainers: third is listed twice"):
@@ -127,7 +133,11 @@ def test_what_is_listed_twice_is_told_beside_other_mistakes_of_the_same_list(tmp
     path = tmp_path / "a.yaml"
     path.write_text(
         "tasks: [cora-node, cora-nod, cora-node]\nmodels: [gat, gcm, gat]\nexplainers:\n"
-        "  - saliency\n  - salienc\n  - saliency\n  - {name: lrp, paramters: {}}\ntargets: {number: 0}\n"
+        "  - saliency\n"
+        "  - salienc\n"
+        "  - saliency\n"
+        "  - {name: lrp, paramters: {}}\n"
+        "targets: {number: 0}\n"
     )
     with pytest.raises(BadSetting) as caught:
         read_experiment(path)
@@ -174,13 +184,22 @@ TOLD = [
     r"line 1, tasks\.1\.data: No data set is called 'Coral'\. Did you mean 'Cora'\?",
     r"line 2, models\.0: No network is called 'gcm'\. Did you mean 'gcn'\?",
     r"line 4, explainers\.0\.name: No explainer is called 'salienc'\. Did you mean 'saliency'\?",
-    r"line 5, explainers\.1\.parameters: .* unexpected keyword argument 'epoch'\. Its parameters: epochs",
+    (
+        r"line 5, explainers\.1\.parameters: .* unexpected keyword argument 'epoch'\. Its "
+        r"parameters: epochs"
+    ),
     r"line 6, explainers\.2\.paramters: is no key here\. Did you mean 'parameters'\?",
     r"line 7, explainers\.3: Input should be .*, but is 7",
-    r"line 8, settings: No setting is called 'capp'\. Did you mean 'cap'\?.*edge_removal must be one of.*; cap must be",
+    (
+        r"line 8, settings: No setting is called 'capp'\. Did you mean 'cap'\?.*edge_removal must "
+        r"be one of.*; cap must be"
+    ),
     r"line 9, targets\.number: Input should be greater than or equal to 1, but is 0",
     r"line 10, blok: is no key here\. Did you mean 'block'\?",
-    r"line 11, metrics\.0\.name: No metric that can be added is called 'sparsty'\. Did you mean 'sparsity'\?",
+    (
+        r"line 11, metrics\.0\.name: No metric that can be added is called 'sparsty'\. Did you "
+        r"mean 'sparsity'\?"
+    ),
     r"line 11, metrics\.1\.name: No metric that can be added is called 'pertinence'\.",
     r"line 12, preset: No preset is called 'papr'\. Did you mean 'paper'\?",
     r"line 13, seed: Input should be a valid integer, but is 'one'",

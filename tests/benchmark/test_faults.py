@@ -191,7 +191,10 @@ def test_engines_that_are_not_installed_are_named_with_the_command(name):
     code = (
         f"import sys; sys.modules[{package!r}] = None\n"
         "from graphgauge.benchmark.engines import engine_of\n"
-        f"try:\n    engine_of({name!r}, address='x')\nexcept ImportError as error:\n    print(error)"
+        "try:\n"
+        f"    engine_of({name!r}, address='x')\n"
+        "except ImportError as error:\n"
+        "    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert f'pip install "graphgauge[{name}]"' in done.stdout

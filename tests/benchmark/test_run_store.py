@@ -281,9 +281,8 @@ def test_a_broken_installation_stops_the_run_and_is_no_explainers_fault(
     tmp_path, networks, monkeypatch
 ):
     path = write_experiment(tmp_path / "tiny.yaml", targets={"number": 1})
-    monkeypatch.setitem(
-        sys.modules, "graphgauge.report.example_records", None
-    )  # as if a package that it needs were missing
+    # as if a package that it needs were missing
+    monkeypatch.setitem(sys.modules, "graphgauge.report.example_records", None)
     with pytest.raises(ImportError, match=r"graphgauge\.report\.keeping"):
         run_here(path, tmp_path / "run", networks)
     assert BenchmarkRun(tmp_path / "run").shards()["done"].tolist() == [False]

@@ -142,12 +142,8 @@ def test_marked_cells_are_measured_again_only_when_asked_and_alone(store):
     fake_engines.run(store, Scripted(blaming("b")), SHARDS[:2])
     engine = Scripted(work, places=1)
     fake_engines.run(store, engine, SHARDS)
-    assert engine.seen == [
-        (2, "a", "c"),
-        (2, "b"),
-        (3, "a", "c"),
-        (3, "b"),
-    ]  # "b" is measured apart, and well this time
+    # "b" is measured apart, and well this time
+    assert engine.seen == [(2, "a", "c"), (2, "b"), (3, "a", "c"), (3, "b")]
     assert set(select_retries(store, SHARDS)) == {f"{part.key}/1" for part in SHARDS[:2]}
     engine = Scripted(work)
     fake_engines.run(store, engine, SHARDS, retries=select_retries(store, SHARDS))
@@ -194,10 +190,8 @@ def test_the_last_word_of_several_retries_counts(store):
     assert kept.body["phases"] == {"explaining": pytest.approx(2.0 + 3 * 0.002)}
     assert sorted(map(str, counting(store))) == sorted(map(str, rows_of(shards[0])))
     assert [entry.body["retried"] for entry in kept.retries] == [["a", "b"], ["b"]]
-    assert {row["status"] for row in store.rows(kept.first)} == {
-        "ok",
-        "failed",
-    }  # what was there stays
+    # what was there stays
+    assert {row["status"] for row in store.rows(kept.first)} == {"ok", "failed"}
 
 
 def test_a_shard_that_fails_together_but_not_apart_is_complete(store):
@@ -335,7 +329,10 @@ def test_a_full_disk_in_the_middle_ends_with_a_message_and_the_run_goes_on_later
         shards = [shard(block) for block in range(60)]
         with pytest.raises(
             BadFile,
-            match=r"disk is full\. All that was stored before is intact\..*run the same command again",
+            match=(
+                r"disk is full\. All that was stored before is intact\..*run the same command "
+                r"again"
+            ),
         ):
             fake_engines.run(store, Scripted(work), shards)
         kept = store.keys("shard")
@@ -359,7 +356,8 @@ shards = [fake_engines.shard(block) for block in range(40)]
 with writing(Path(sys.argv[1])) as store:
     begin(store, {"seed": 0}, shards)
     print("begun", flush=True)
-    Runner(store, InlineEngine(), fake_engines.work_slowly, limit=60, shared={"settings": "s", "version": "v"},
+    Runner(store, InlineEngine(), fake_engines.work_slowly, limit=60,
+           shared={"settings": "s", "version": "v"},
            report=lambda text, size: print(text, flush=True)).run(shards)
 """
 
