@@ -498,7 +498,10 @@ def test_a_bundle_that_lets_gaps_in_is_noticed(monkeypatch):
 def test_reasons_name_the_target_and_the_numbers():
     _, reason = outcome(OnCurves(first_case), "order_of_cases_does_not_matter")
     assert re.match(
-        r"values depend on the order of the cases: target \d of 'probabilities' gets \S+ instead of \S+$",
+        (
+            r"values depend on the order of the cases: target \d of 'probabilities' gets \S+ "
+            r"instead of \S+$"
+        ),
         reason,
     )
     _, reason = outcome(

@@ -89,7 +89,10 @@ def test_failures_are_raised_together_with_their_reasons(monkeypatch):
     )
     with pytest.raises(
         FailedCheck,
-        match=r"fails 2 of 26 checks:\nfailed  classes_are_the_likeliest: .*\nfailed  embedding_has_one_row",
+        match=(
+            r"fails 2 of 26 checks:\nfailed  classes_are_the_likeliest: .*\nfailed  "
+            r"embedding_has_one_row"
+        ),
     ):
         gg.check_model(model)
 
