@@ -68,7 +68,10 @@ def test_evaluate_ends_with_a_verdict_and_saves_what_the_library_finds(project):
     assert lines[0].split()[:3] == ["metric", "feature_stability", "edge_stability"]
     assert [line.split()[0] for line in lines[2:4]] == ["saliency", "random"]
     assert "Recommended for loans: saliency (from your own results)" in lines
-    said = "incomplete: saliency, 5 of 7 are undecided, for fewer than 10 targets decide nothing. The run is in out;"
+    said = (
+        "incomplete: saliency, 5 of 7 are undecided, for fewer than 10 targets decide nothing. "
+        "The run is in out;"
+    )
     assert lines[-1].startswith(said)
     own = Project.read(path)
     expected = own.evaluator().compare(own.explainers(), [1, 2, 8])
@@ -130,10 +133,8 @@ def test_check_judges_a_saved_run_by_what_the_project_asked(project, tmp_path, m
     )
     other = json.loads(run("check", "out", "--focus", "feature", "--json").stdout)
     assert (other["code"], other["requirements"]["focus"]) == (3, "feature")
-    assert {own["outcome"] for own in other["verdicts"]} == {
-        "undecided",
-        "pass",
-    }  # of three targets; the time passes
+    # of three targets; the time passes
+    assert {own["outcome"] for own in other["verdicts"]} == {"undecided", "pass"}
     (tmp_path / "out" / "project.json").write_text("{}")
     monkeypatch.setattr("sys.argv", ["graphgauge", "check", "out"])
     with pytest.raises(SystemExit) as caught:
@@ -166,11 +167,8 @@ def test_a_missed_threshold_is_code_1(project):
 
 
 def test_the_answer_is_that_of_the_recommended_explainer(project):
-    limits = {
-        **EASY,
-        "feature_stability": 1,
-        "edge_stability": 1,
-    }  # a learned mask is never exactly twice the same
+    # a learned mask is never exactly twice the same
+    limits = {**EASY, "feature_stability": 1, "edge_stability": 1}
     done = run(
         "evaluate", project(explainers=[LEARNED, "saliency"], thresholds=limits), "--json", "-q"
     )
@@ -187,9 +185,9 @@ def test_an_explainer_that_cannot_be_run_is_left_out_and_the_answer_incomplete(p
     assert done.exit_code == 3
     assert "lrp is left out: LRP has no rule for" in done.stderr
     assert (
-        "incomplete: saliency, 5 of 7 are undecided, for fewer than 10 targets decide nothing, but lrp could not"
-        in done.stdout
-    )
+        "incomplete: saliency, 5 of 7 are undecided, for fewer than 10 targets decide "
+        "nothing, but lrp could not"
+    ) in done.stdout
     with pytest.raises(BadModel, match="no explainer can be run on this network"):
         run(
             "evaluate",
@@ -290,7 +288,10 @@ def test_a_model_can_be_named_without_a_file(project, tmp_path, monkeypatch):
     [
         (
             ["evaluate"],
-            "no model was named: give a project file (`graphgauge init` writes graphgauge.yaml), or --model",
+            (
+                "no model was named: give a project file (`graphgauge init` writes "
+                "graphgauge.yaml), or --model"
+            ),
         ),
         (["evaluate", "none.yaml"], "a project was asked for, but none.yaml cannot be read"),
         (
@@ -304,7 +305,10 @@ def test_a_model_can_be_named_without_a_file(project, tmp_path, monkeypatch):
         (["evaluate", "project.yaml", "--output", "bench"], "bench holds a benchmark run"),
         (
             ["explain", "project.yaml", "--target", "x"],
-            "no node is called 'x': a target is a number, such as 17, or a node's name, but no node has one here",
+            (
+                "no node is called 'x': a target is a number, such as 17, or a node's name, but "
+                "no node has one here"
+            ),
         ),
         (["explain", "project.yaml", "--target", "99"], "target 99 is not in this data"),
         (["explain", "project.yaml", "--target", "1", "--language", "xx"], "xx"),
@@ -506,7 +510,10 @@ def test_the_doctor_notes_names_that_are_fewer_than_what_they_name(project):
         ),
     )
     assert done.exit_code == 0
-    short = "2 of 3 features have a name, 1 of 12 nodes have a name: the others are told by their numbers"
+    short = (
+        "2 of 3 features have a name, 1 of 12 nodes have a name: the others are told by their "
+        "numbers"
+    )
     assert (
         f"  noted   names       2 features, 1 nodes, 2 classes; {short}" in done.stdout.splitlines()
     )

@@ -1,4 +1,7 @@
-"""`graphgauge monitor`: from a project file to a status, with the exit codes that pipelines read."""
+"""`graphgauge monitor`: from a project file to a status.
+
+The exit codes are those that pipelines read.
+"""
 
 import json
 
@@ -268,9 +271,9 @@ def test_a_decision_on_another_network_or_beside_another_explainer_is_refused(
         "saliency",
     )
     assert (
-        "the baseline follows a decision for 'integrated_gradients', but --explainer says 'saliency'"
-        in told
-    )
+        "the baseline follows a decision for 'integrated_gradients', but --explainer says "
+        "'saliency'"
+    ) in told
     decision(network="another").write(tmp_path / "decision.json")
     assert "the decision is not about this network" in refused(capsys, monkeypatch, *baseline)
 

@@ -33,7 +33,10 @@ def _verification_text(found: Verification) -> str:
     """For people."""
     if found.fault:
         return f"not whole: {found.fault}. The first {found.count} entries are whole."
-    return f"whole: {found.count} entries. Note the head elsewhere, to find out later if the end is cut off: {found.head}"
+    return (
+        f"whole: {found.count} entries. Note the head elsewhere, to find out later if the end is "
+        f"cut off: {found.head}"
+    )
 
 
 def _read_ahead(lines: Iterator[str]) -> Iterator[str]:

@@ -30,7 +30,10 @@ def _judge_run(
     decision: Decision | None = None,
     on_other_data: bool = False,
 ) -> CheckAnswer:
-    """The verdicts on a run; none on one that is not of the ``decision``'s task, network and data."""
+    """Return the verdicts on a run.
+
+    A run of another task, network or data than the ``decision`` names gets no verdict.
+    """
     problems = [] if decision is None else decision.changes_in(results)
     refused = [problem for problem in problems if problem.kind != "data" or not on_other_data]
     if refused:
@@ -60,7 +63,8 @@ def _requirements_and_explainers(
         return Requirements(**{**stored_requirements(folder), **asked}), explainers
     if asked or explainers:
         raise BadSetting(
-            "--decision holds the thresholds and the explainer: leave --explainer, --task, --features ... out."
+            "--decision holds the thresholds and the explainer: leave --explainer, --task, "
+            "--features ... out."
         )
     return decision.wanted(), [decision.label]
 

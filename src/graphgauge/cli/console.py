@@ -5,8 +5,10 @@ stderr   progress, notes and errors; with --quiet errors only
 
     0  pass               every threshold is met, or there was none
     1  below threshold    something was judged, and is not good enough
-    2  usage              the command, a file or a setting has to be put right first; the message says what
-    3  incomplete         something that must be judged has no value, or the command was interrupted or broke down
+    2  usage              the command, a file or a setting must be corrected first; the message
+                          says which
+    3  incomplete         something that must be judged has no value, or the command was
+                          interrupted or failed
 
 Colour is for terminals, and never where NO_COLOR is set to anything (https://no-color.org) or TERM
 is "dumb".

@@ -69,7 +69,10 @@ def _dataset_cell(row: JsonObject, heading: str) -> str:
 def _missing_files_advice(rows: list[JsonObject]) -> list[str]:
     """For each data set that cannot be loaded as it is, the files to put into the folder."""
     return [
-        f"{row['name']} ({row['files']}): put {', '.join(row['needed'])} into the data folder, see docs/datasets.md."
+        (
+            f"{row['name']} ({row['files']}): put {', '.join(row['needed'])} into the data "
+            "folder, see docs/datasets.md."
+        )
         for row in rows
         if row["files"] in ("missing", "damaged")
     ]

@@ -156,27 +156,37 @@ def _demo_text(shown: JsonObject) -> str:
     score, model = shown["accuracy"], shown["model"]
     lines = [
         f"BA-Shapes: {shown['nodes']} nodes, {shown['edges']} directed edges, 4 classes",
-        f"GCN trained in {shown['training_seconds']:.1f} s: accuracy {score['train']:.2f} train, {score['val']:.2f} validation, "
-        f"{score['test']:.2f} test",
-        f"Messages travel {model['hops']} hops; extracted graphs carry the halo {model['halo']!r}; copies run {model['copies']}",
+        f"GCN trained in {shown['training_seconds']:.1f} s: accuracy {score['train']:.2f} train, "
+        f"{score['val']:.2f} validation, {score['test']:.2f} test",
+        (
+            f"Messages travel {model['hops']} hops; extracted graphs carry the halo "
+            f"{model['halo']!r}; copies run {model['copies']}"
+        ),
         "",
         "target  label   predicted  probability  nodes  relevant edges  halo edges  strongest edge",
     ]
     lines += [
-        f"{row['target']:>6}  {row['label']:<6}  {row['prediction']:<9}  {row['probability']:>11.3f}  {row['nodes']:>5}  "
-        f"{row['relevant_edges']:>14}  {row['halo_edges']:>10}  {_edge_text(row['strongest_edge']):>14}"
+        f"{row['target']:>6}  {row['label']:<6}  {row['prediction']:<9}  "
+        f"{row['probability']:>11.3f}  {row['nodes']:>5}  {row['relevant_edges']:>14}  "
+        f"{row['halo_edges']:>10}  {_edge_text(row['strongest_edge']):>14}"
         for row in shown["targets"]
     ]
     if shown["largest_difference"] is not None:
         gap = shown["largest_difference"]
         lines += [
             "",
-            f"Extracted graphs and the whole graph differ by {gap:.1e} of a probability at most (allowed: 1e-5)",
+            (
+                f"Extracted graphs and the whole graph differ by {gap:.1e} of a probability at "
+                "most (allowed: 1e-5)"
+            ),
         ]
     if shown["explainers"]:
         lines += [
             "",
-            f"Measured on {shown['measured_on']} targets (pertinence: chance is about 0.4, 1 is best)",
+            (
+                f"Measured on {shown['measured_on']} targets (pertinence: chance is about 0.4, 1 "
+                "is best)"
+            ),
             "",
         ]
         lines += ["explainer             " + "  ".join(_SHOWN_METRICS.values())]

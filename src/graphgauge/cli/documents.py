@@ -12,7 +12,10 @@ from graphgauge.lifecycle import DECISION_FILE, Decision, Owner, write_documents
 
 
 def _run_documents(run: str, output: str, decision: str | None, owner: Owner) -> list[Path]:
-    """Write all documents; the decision is the one given, else the one beside the run, else none."""
+    """Write all documents.
+
+    The decision is the given one, else the one beside the run, else none.
+    """
     beside = Path(run) / DECISION_FILE
     place = decision if decision is not None else str(beside) if beside.is_file() else None
     return write_documents(run, output, None if place is None else Decision.read(place), owner)
@@ -23,7 +26,8 @@ def _read_evidence(given: Sequence[str]) -> dict[str, str]:
     wrong = [text for text in given if "=" not in text]
     if wrong:
         raise BadSetting(
-            f"evidence is given as POINT=FILE, such as monitoring=plan.pdf, but {wrong[0]!r} was given."
+            f"evidence is given as POINT=FILE, such as monitoring=plan.pdf, but {wrong[0]!r} was "
+            "given."
         )
     return dict(text.split("=", 1) for text in given)
 

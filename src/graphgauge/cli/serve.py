@@ -58,7 +58,8 @@ def _run_serve(wishes: _ServeOptions, tell: Notifier) -> None:
     decision = None if wishes.decision is None else Decision.read(wishes.decision)
     if decision is None:
         tell(
-            "graphgauge: note: no --decision was given, so every answer says that its explainer was not validated"
+            "graphgauge: note: no --decision was given, so every answer says that its explainer "
+            "was not validated"
         )
     service = service_from_project(
         project,
@@ -70,9 +71,8 @@ def _run_serve(wishes: _ServeOptions, tell: Notifier) -> None:
         force=wishes.force,
     )
     if where == "random":
-        print_to_stderr(
-            f"token: {wanted.token}"
-        )  # the one place where it is shown: nobody could ask otherwise
+        # the one place where it is shown: nobody could ask otherwise
+        print_to_stderr(f"token: {wanted.token}")
     else:
         tell(f"token: {where}")
     run_service(service, tell)

@@ -31,5 +31,6 @@ def sign_command(
     """Put a name under a decision, after reading validation.md."""
     signed = _sign_decision(decision, by, again)
     typer.echo(
-        f"{signed.label}: signed by {signed.signed_by}, holds until {signed.expires}, digest {signed.digest}"
+        f"{signed.label}: signed by {signed.signed_by}, holds until {signed.expires}, digest "
+        f"{signed.digest}"
     )

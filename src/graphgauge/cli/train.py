@@ -178,7 +178,10 @@ def _table_line(row: _TrainingRow) -> str:
         f"{row['scores'][part]['mean']:.3f} ± {row['scores'][part]['sd']:.3f}"
         for part in SCORED_PARTS
     )
-    chosen = f"hidden {row['hidden']}, lr {row['learning_rate']:g}, decay {row['weight_decay']:g}, dropout {row['dropout']:g}"
+    chosen = (
+        f"hidden {row['hidden']}, lr {row['learning_rate']:g}, decay {row['weight_decay']:g}, "
+        f"dropout {row['dropout']:g}"
+    )
     bias = ", decoder bias" if row["decoder_bias"] else ""
     return (
         f"{row['task']:<20}"

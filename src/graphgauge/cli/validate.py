@@ -82,7 +82,10 @@ def _validation_text(found: Validation, folder: Path) -> str:
     return "\n".join(
         [
             *lines,
-            f"{folder / DECISION_FILE}: {signed}, holds until {own.expires}. To be read: {folder / VALIDATION_PAGE}",
+            (
+                f"{folder / DECISION_FILE}: {signed}, holds until {own.expires}. To be read: "
+                f"{folder / VALIDATION_PAGE}"
+            ),
         ]
     )
 
