@@ -27,9 +27,8 @@ def read(path):
     ("name", "text"), [("a.yaml", "number: 3\nnames: [x]"), ("a.toml", 'number = 3\nnames = ["x"]')]
 )
 def test_both_kinds_of_file_say_the_same(tmp_path, name, text):
-    (tmp_path / name).write_text(
-        "\ufeff" + text, encoding="utf-8"
-    )  # some editors put a mark before the text
+    # some editors put a mark before the text
+    (tmp_path / name).write_text("\ufeff" + text, encoding="utf-8")
     assert read(tmp_path / name) == Form(number=3, names=["x"])
 
 
@@ -39,7 +38,11 @@ def test_both_kinds_of_file_say_the_same(tmp_path, name, text):
         (
             "a.yaml",
             "number: x\nname: 1",
-            "a.yaml has 2 mistakes:\n  line 1, number: .*is 'x'\n  line 2, name: is no key here. Did you mean",
+            (
+                "a.yaml has 2 mistakes:\n"
+                "  line 1, number: .*is 'x'\n"
+                "  line 2, name: is no key here. Did you mean"
+            ),
         ),
         (
             "a.toml",

@@ -51,7 +51,10 @@ def test_the_streams_stay_as_they_are():
 
 @pytest.mark.parametrize("along", ["places", "numbers", "seeds"])
 def test_numbers_fill_the_unit_interval_evenly_and_do_not_follow_each_other(along):
-    """A chi-square of 100 bins and the correlation of neighbours, each within four standard errors."""
+    """A chi-square of 100 bins and the correlation of neighbours are as for uniform numbers.
+
+    Each is within four standard errors.
+    """
     count, zero = 20000, torch.zeros(20000, dtype=torch.int64)
     number = torch.arange(count)
     if along == "places":

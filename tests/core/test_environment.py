@@ -68,7 +68,10 @@ def test_a_graphgauge_that_is_not_installed_has_no_list(monkeypatch):
 
 
 def test_looking_at_packages_loads_none():
-    code = "import sys; from graphgauge.core.environment import package_lines; package_lines(); print('torch' in sys.modules)"
+    code = (
+        "import sys; from graphgauge.core.environment import package_lines; package_lines(); "
+        "print('torch' in sys.modules)"
+    )
     assert (
         subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -42,9 +42,11 @@ def test_without_a_budget_a_quarter_of_what_is_free_is_used():
 
 def test_an_address_space_limit_bounds_what_is_free():
     code = (
-        "import resource, torch; from graphgauge.core.memory import _address_space_left, _free_bytes\n"
+        "import resource, torch; "
+        "from graphgauge.core.memory import _address_space_left, _free_bytes\n"
         "resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, resource.RLIM_INFINITY))\n"
-        "print(0 < _address_space_left() < 6 * 2**30, _free_bytes(torch.device('cpu')) <= _address_space_left() + 2**20)"
+        "print(0 < _address_space_left() < 6 * 2**30, "
+        "_free_bytes(torch.device('cpu')) <= _address_space_left() + 2**20)"
     )
     assert (
         subprocess.run(

@@ -40,7 +40,10 @@ def test_seeds_start_a_stream(run_seed, content):
 
 
 def test_a_seed_is_the_same_number_forever_and_in_every_process():
-    code = "from graphgauge.core.seeds import derive_seed; print(derive_seed(7, 'cora', (3, 5), 'curve', 0.5, None))"
+    code = (
+        "from graphgauge.core.seeds import derive_seed; print(derive_seed(7, 'cora', (3, 5), "
+        "'curve', 0.5, None))"
+    )
     runs = {
         subprocess.run(
             [sys.executable, "-c", code],

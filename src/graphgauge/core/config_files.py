@@ -24,9 +24,8 @@ else:
     import tomli as tomllib
 
 _ConfigTree = JsonObject
-KnownKeys = Mapping[
-    str, type[Model]
-]  #: the keys that may stand at a place, by the name of the field that leads there; "": at the top
+#: the keys that may stand at a place, by the name of the field that leads there; "": at the top
+KnownKeys = Mapping[str, type[Model]]
 _T = TypeVar("_T", bound=Model)
 
 
@@ -91,9 +90,8 @@ def validate_config(
     try:
         return form.model_validate(tree)
     except ValidationError as error:
-        items = sorted(
-            error.errors(), key=lambda item: _line_number(node, item["loc"]) or 0
-        )  # as they come in the file
+        # as they come in the file
+        items = sorted(error.errors(), key=lambda item: _line_number(node, item["loc"]) or 0)
         found = [
             f"  {_location_text(node, item['loc'])}{_mistake_text(item, keys)}" for item in items
         ]

@@ -1,7 +1,8 @@
 """Random numbers that are counted, not drawn one after another: each is a hash of its stream and
 its number.
 
-    stream  s = mix(seed + place G)          number t of it:  u = (mix(s + t G) >> 11) / 2^53        all modulo 2^64
+    stream              s = mix(seed + place G)
+    number t of it      u = (mix(s + t G) >> 11) / 2^53        all modulo 2^64
 
 with G = 0x9E3779B97F4A7C15 and the mixer of SplitMix64 (Steele, Lea & Flood 2014): x ^= x >> 30, x
 *= A, x ^= x >> 27, x *= B, x ^= x >> 31. Numbers of millions of streams are made at once where they
@@ -64,7 +65,10 @@ def normal_at(stream: Tensor, number: int) -> Tensor:
 
 
 def _mix_bits_(x: Tensor) -> Tensor:
-    """The mixer, in place. NumPy does it for a CPU, whose torch is ten times slower at it.  (M,) int64"""
+    """Mix the bits of (M,) int64 values in place.
+
+    On a CPU NumPy does it, because torch is ten times slower there.
+    """
     if x.device.type == "cpu":
         own = _as_unsigned_view(x)
         for shift, factor in ((30, _FIRST_FACTOR), (27, _SECOND_FACTOR)):

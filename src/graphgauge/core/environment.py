@@ -1,8 +1,7 @@
-"""What is installed: the packages that graphgauge cannot do without, and its extras. Loads none of
-them.
+"""Find out what is installed: the required packages of graphgauge, and its extras.
 
-Each answer is one `DiagnosticLine`: ok, noted (works, but should be known), missing (an extra that nothing
-needs yet) or broken.
+No package is loaded for this. Each answer is one `DiagnosticLine`: ok, noted (works, but should be
+known), missing (an extra that nothing needs yet) or broken.
 """
 
 import importlib.metadata
@@ -14,13 +13,8 @@ from packaging.requirements import Requirement
 import graphgauge
 
 OK, NOTED, _MISSING, BROKEN = "ok", "noted", "missing", "broken"
-_INTERNAL_EXTRAS = (
-    "all",
-    "bench",
-    "dev",
-    "docs",
-    "interactive",
-)  #: extras that are not offered: for developers, or other names
+#: extras that are not offered: for developers, or other names
+_INTERNAL_EXTRAS = ("all", "bench", "dev", "docs", "interactive")
 
 
 @dataclass(frozen=True)

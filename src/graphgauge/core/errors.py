@@ -3,7 +3,7 @@
     GraphgaugeError
     ├── BadGraph         (ValueError)   the graph or its features cannot be used as they are
     ├── BadTarget        (ValueError)   a target is not a node, link or graph of this data
-    ├── BadModel         (ValueError)   the network cannot be called, or its output is not what was declared
+    ├── BadModel         (ValueError)   the network fails, or its output is not as declared
     ├── BadSetting       (ValueError)   an option has a value it cannot have
     ├── BadExplanation   (ValueError)   scores do not fit their target (shape, ids, missing side)
     ├── ChangedModel     (RuntimeError) an explainer changed the network's weights, or the data
@@ -13,7 +13,7 @@
     ├── OutOfMemory      (MemoryError)  even one copy of a graph does not fit
     ├── OutOfTime        (TimeoutError) a call took longer than it was given
     ├── MissingExtra     (ImportError)  an optional package is not installed
-    └── FailedCheck      (AssertionError) a model, explainer or metric broke a promise that `check_...` tests
+    └── FailedCheck      (AssertionError) a model, explainer or metric fails a `check_...` function
 
 The command line shows any of them as one line and exits with code 2. What is done but should be
 known is a `GraphgaugeWarning` (UserWarning).

@@ -1,4 +1,7 @@
-"""The file of an explanation: tensors as safetensors, and all other fields as JSON in its header."""
+"""The file format of an explanation.
+
+Tensors are stored as safetensors, and all other fields as JSON in the header of the file.
+"""
 
 import json
 import math
@@ -59,7 +62,8 @@ def read_explanation_file(path: str | os.PathLike[str], build: Callable[..., _T]
     try:
         with safe_open(os.fspath(path), "pt") as file:
             header = json.loads((file.metadata() or {})["graphgauge.xplanation"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+            # The file is not a mapping, so its names come from keys().
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         fields: Any = _from_json_value(header)
         return build(**fields, **tensors)
     except FileNotFoundError as error:

@@ -4,13 +4,20 @@ graphgauge shows.
 Which formula is used was decided by measured coverage (``bench/coverage.py``, docs/validity.md):
 the percentile bootstrap covers in 80 to 93 % of cases with 10 to 20 values.
 
-    difference_interval    Student's t, for paired differences: under the null their distribution is symmetric
+`difference_interval` is Student's t interval for paired differences, whose distribution is
+symmetric under the null hypothesis:
 
-        mean ± q SE        SE = s / sqrt(n), s with the divisor n - 1, q the 97.5 % quantile with n - 1 degrees of freedom
+    mean ± q SE
 
-    mean_interval          the same after Hall's transformation, for single means: scores pile up at 0 and 1, EC have a long tail
+with SE = s / sqrt(n), s the standard deviation with the divisor n - 1, and q the 97.5 % quantile
+with n - 1 degrees of freedom.
 
-        T + γ T²/3 + γ² T³/27 + γ/6 = ± q      T = (mean - μ) / SE, γ = g / sqrt(n), g the skewness of the values within ± 1
+`mean_interval` is the same interval after Hall's transformation. It is for single means, because
+scores cluster at 0 and 1 and effective compactness has a long tail:
+
+    T + γ T²/3 + γ² T³/27 + γ/6 = ± q
+
+with T = (mean - μ) / SE, γ = g / sqrt(n), and g the skewness of the values, limited to ± 1.
 
 Several groups (the networks or tasks of a benchmark) give the interval of the mean of their means:
 variances and third cumulants add up, and the degrees of freedom are Welch and Satterthwaite's,

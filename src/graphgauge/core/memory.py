@@ -37,7 +37,8 @@ def parse_bytes(budget: int | str) -> int:
     )
     if match is None or float(match[1]) == 0:
         raise BadSetting(
-            f"memory_budget must be bytes or a text such as '2GiB' or '500MB', but {budget!r} was given."
+            f"memory_budget must be bytes or a text such as '2GiB' or '500MB', but {budget!r} was "
+            "given."
         )
     return int(float(match[1]) * _UNITS[match[2]])
 

@@ -19,8 +19,8 @@ from graphgauge.core.errors import OutOfTime
 _BAR_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
 _SECONDS_BEFORE_SHOWN = 1.0
 
-#: the bar that `advance_progress` moves; None: there is no call yet, False: a call inside another, which has
-#: the bar
+#: the bar that `advance_progress` moves; None: there is no call yet; False: this call is inside
+#: another one, which has the bar
 _current: ContextVar[Any] = ContextVar("bar", default=None)
 #: when `advance_progress` ends the work, by `time.monotonic`
 _deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
@@ -68,7 +68,8 @@ def advance_progress(amount: float) -> None:
     """Move the bar of the running call, never beyond its end; end the call if its time is over."""
     if time.monotonic() > _deadline.get():
         raise OutOfTime(
-            "the time limit of this call is over. Give it more time, or take an explainer that is faster."
+            "the time limit of this call is over. Give it more time, or take an explainer that is "
+            "faster."
         )
     bar = _current.get()
     if bar and not bar.disable:
@@ -77,8 +78,10 @@ def advance_progress(amount: float) -> None:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """End the work inside with `OutOfTime` at its first `advance_progress` after so many seconds; the
-    earlier of nested limits holds.
+    """End the work inside with `OutOfTime` when the time limit is over.
+
+    The first `advance_progress` after so many seconds raises. Of nested limits the earlier one
+    holds.
     """
     token = _deadline.set(min(_deadline.get(), time.monotonic() + seconds))
     try:

@@ -13,10 +13,10 @@ _T = TypeVar("_T")
 def lookup(table: Mapping[str, _T], name: str, kind: str) -> _T:
     """Return ``table[name]``, or say which names there are.
 
-    >>> lookup({"gcn": 1, "gat": 2}, "gcm", "network")
+    >>> lookup({"gcn": 1, "gat": 2}, "gcm", "net")
     Traceback (most recent call last):
     ...
-    graphgauge.core.errors.UnknownName: No network is called 'gcm'. Did you mean 'gcn'? Known: gat, gcn.
+    graphgauge.core.errors.UnknownName: No net is called 'gcm'. Did you mean 'gcn'? Known: gat, gcn.
     """
     if name in table:
         return table[name]

@@ -76,7 +76,9 @@ RENAMED = {
     "graphgauge.perturbation.Lines": "graphgauge.perturbation.CurveLines",
     "graphgauge.perturbation.Points": "graphgauge.perturbation.CurvePoints",
     "graphgauge.perturbation.donors": "graphgauge.perturbation.draw_donors",
-    "graphgauge.perturbation.feature_candidates": "graphgauge.perturbation.count_feature_candidates",
+    "graphgauge.perturbation.feature_candidates": (
+        "graphgauge.perturbation.count_feature_candidates"
+    ),
     "graphgauge.perturbation.points": "graphgauge.perturbation.predict_curves",
     "graphgauge.perturbation.points_at": "graphgauge.perturbation.predict_curve_points",
     "graphgauge.perturbation.renamed_orders": "graphgauge.perturbation.random_orders_within_blocks",

@@ -54,12 +54,16 @@ def _typed_json_value(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return ["list", [_typed_json_value(item) for item in value]]
     raise BadSetting(
-        f"a seed cannot be derived from {type(value).__name__} {value!r}: use numbers, strings or tuples."
+        f"a seed cannot be derived from {type(value).__name__} {value!r}: use numbers, strings or "
+        "tuples."
     )
 
 
 def make_generator(seed: int) -> "torch.Generator":
-    """A fresh CPU stream. Draws are made on the CPU, so that a seed means the same on every device."""
+    """Make a new random generator on the CPU.
+
+    Numbers are drawn on the CPU, so that a seed gives the same ones on every device.
+    """
     import torch
 
     return torch.Generator().manual_seed(seed)

@@ -1,8 +1,10 @@
 """A verdict: one number against one threshold, with the reason in a sentence.
 
 pass             the number meets its threshold
-warn             it does, but something speaks against trusting that (few targets, a threshold that chance passes ...)
-undecided        it does, but that decides nothing: too few targets, or nothing shows that the scores are better than random
+warn             it does, but there is a reason for doubt (few targets, or a threshold that chance
+                 passes)
+undecided        it does, but this decides nothing: there are too few targets, or nothing shows that
+                 the scores are better than random
 fail             it does not
 not applicable   there is no number, or no threshold for it; ``status`` says why
 
