@@ -89,7 +89,10 @@ class Visit:
 
     def wait_for_target(self, name):
         """Until the page tells of this target, and of no other."""
-        told = r"[...document.body.innerText.matchAll(/Target: (\w+ \d+)\./g)].map(own => own[1]).join()"
+        told = (
+            r"[...document.body.innerText.matchAll(/Target: (\w+ \d+)\./g)].map(own => "
+            r"own[1]).join()"
+        )
         self.page.wait_for_function(f"name => {told} === name", arg=name)
 
 
@@ -117,9 +120,8 @@ def test_every_page_can_be_clicked_through(visit, tmp_path):
     visit.go("What if")
     page.get_by_text("0 of 21 verdicts change.").wait_for()
     page.get_by_role("slider").nth(0).focus()
-    page.keyboard.press(
-        "End"
-    )  # feature pertinence of 1: nobody has it, and random misses it already
+    # feature pertinence of 1: nobody has it, and random misses it already
+    page.keyboard.press("End")
     page.get_by_text("2 of 21 verdicts change.").wait_for()
     visit.go("Explanations")
     visit.choose("mine")
@@ -145,10 +147,12 @@ def test_hostile_names_stay_names(visit, hostile, names):
     visit.choose(hostile)
     page.locator(CHART).nth(3).wait_for()
     page.get_by_text("Every verdict and its reason").click()
-    shown = "[...new Set([...document.querySelectorAll('table td:first-child')].map(own => own.textContent))].sort()"
-    told = sorted(
-        tidy_names(names).values(), key=lambda name: name.encode("utf-16-be")
-    )  # as JavaScript sorts
+    shown = (
+        "[...new Set([...document.querySelectorAll('table td:first-child')].map(own => "
+        "own.textContent))].sort()"
+    )
+    # as JavaScript sorts
+    told = sorted(tidy_names(names).values(), key=lambda name: name.encode("utf-16-be"))
     page.wait_for_function(f"told => JSON.stringify({shown}) === JSON.stringify(told)", arg=told)
     assert page.evaluate("window.hacked") is None
     assert (
@@ -229,7 +233,12 @@ CALLS += [
     ("WS", "/_stcore/stream", "127.0.0.1:{port}", origin)
     for origin in ("http://evil.example", "null", "http://127.0.0.1.evil.example")
 ]
-HANDSHAKE = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+HANDSHAKE = (
+    "Connection: Upgrade\r\n"
+    "Upgrade: websocket\r\n"
+    "Sec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
 
 
 def raw(port, method, path, host, origin):

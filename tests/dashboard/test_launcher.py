@@ -81,7 +81,10 @@ def test_a_process_that_breaks_down_is_no_success(monkeypatch, tmp_path):
 
 
 def test_every_start_has_its_own_token_and_the_command_line_does_not_show_it(monkeypatch, tmp_path):
-    code = f"import os; raise SystemExit(len(os.environ['{TOKEN_VARIABLE}']) if os.environ['{EXPOSED_VARIABLE}'] == '' else 1)"
+    code = (
+        f"import os; raise SystemExit(len(os.environ['{TOKEN_VARIABLE}']) if "
+        f"os.environ['{EXPOSED_VARIABLE}'] == '' else 1)"
+    )
     seen = []
     monkeypatch.setattr(
         running,
@@ -118,7 +121,10 @@ def test_a_quiet_start_needs_a_token_that_someone_knows(monkeypatch, capsys, tmp
 def test_importing_the_room_does_not_import_streamlit():
     import subprocess
 
-    code = "import sys, graphgauge.dashboard; print('streamlit' in sys.modules, 'torch' in sys.modules)"
+    code = (
+        "import sys, graphgauge.dashboard; print('streamlit' in sys.modules, 'torch' in "
+        "sys.modules)"
+    )
     assert (
         subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -14,10 +14,8 @@ from collections.abc import Mapping
 
 from graphgauge.core import BadSetting
 
-TOKEN_VARIABLE, EXPOSED_VARIABLE = (
-    "GRAPHGAUGE_DASHBOARD_TOKEN",
-    "GRAPHGAUGE_DASHBOARD_EXPOSED",
-)  #: environment variables
+#: environment variables
+TOKEN_VARIABLE, EXPOSED_VARIABLE = ("GRAPHGAUGE_DASHBOARD_TOKEN", "GRAPHGAUGE_DASHBOARD_EXPOSED")
 _MIN_TOKEN_LENGTH = 16  #: characters
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
@@ -38,19 +36,23 @@ def check_token_known(environment: Mapping[str, str]) -> None:
     """Refuse to be quiet about a random token: nobody could look."""
     if not environment.get(TOKEN_VARIABLE):
         raise BadSetting(
-            f"--quiet would not tell the address with its token: set {TOKEN_VARIABLE}, or leave --quiet out."
+            f"--quiet would not tell the address with its token: set {TOKEN_VARIABLE}, or leave "
+            "--quiet out."
         )
 
 
 def is_authorised(
     shown: str | None, host: str | None, environment: Mapping[str, str] = os.environ
 ) -> bool:
-    """Whether a session showed the token and came by one of our names; an exposed dashboard may
-    have any name.
+    """Check that a session has the token and uses one of our host names.
+
+    An exposed dashboard may have any host name.
 
     >>> here = {TOKEN_VARIABLE: "0123456789abcdef"}
-    >>> is_authorised("0123456789abcdef", "localhost:8501", here), is_authorised("0123456789abcdef", "evil.example:8501", here)
-    (True, False)
+    >>> is_authorised("0123456789abcdef", "localhost:8501", here)
+    True
+    >>> is_authorised("0123456789abcdef", "evil.example:8501", here)
+    False
     >>> is_authorised("", "localhost:8501", here), is_authorised("", None, {})
     (False, False)
     """
@@ -66,8 +68,10 @@ def is_authorised(
 def _host_without_port(host: str) -> str:
     """A Host without its port.
 
-    >>> _host_without_port("LocalHost:8501"), _host_without_port("[::1]:8501"), _host_without_port("127.0.0.1")
-    ('localhost', '[::1]', '127.0.0.1')
+    >>> _host_without_port("LocalHost:8501"), _host_without_port("[::1]:8501")
+    ('localhost', '[::1]')
+    >>> _host_without_port("127.0.0.1")
+    '127.0.0.1'
     """
     name, colon, port = host.lower().rpartition(":")
     return name if colon and port.isascii() and port.isdigit() else host.lower()

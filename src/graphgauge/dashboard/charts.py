@@ -32,7 +32,10 @@ _VEGA_SHAPES = {
     "v": "triangle-down",
     "P": "cross",
     "X": "M-1,-.5L-.5,-1L0,-.5L.5,-1L1,-.5L.5,0L1,.5L.5,1L0,.5L-.5,1L-1,.5L-.5,0Z",
-    "*": "M0.00,-1.00L0.24,-0.32L0.95,-0.31L0.38,0.12L0.59,0.81L0.00,0.40L-0.59,0.81L-0.38,0.12L-0.95,-0.31L-0.24,-0.32Z",
+    "*": (
+        "M0.00,-1.00L0.24,-0.32L0.95,-0.31L0.38,0.12L0.59,0.81"
+        "L0.00,0.40L-0.59,0.81L-0.38,0.12L-0.95,-0.31L-0.24,-0.32Z"
+    ),
     "<": "triangle-left",
     ">": "triangle-right",
     "h": "M0.00,-1.00L0.87,-0.50L0.87,0.50L0.00,1.00L-0.87,0.50L-0.87,-0.50Z",
@@ -46,11 +49,8 @@ _EXPLAINER_LEGEND = {
     "symbolSize": 90,
     "symbolOpacity": 1,
 }
-_EXPLAINER_CHANNEL: JsonObject = {
-    "field": "explainer",
-    "type": "nominal",
-    "sort": None,
-}  #: its own colour and shape for each explainer
+#: its own colour and shape for each explainer
+_EXPLAINER_CHANNEL: JsonObject = {"field": "explainer", "type": "nominal", "sort": None}
 _FRONT_TEMPLATE: JsonObject = {
     "height": 380,
     "encoding": {"stroke": {**_EXPLAINER_CHANNEL, "legend": _EXPLAINER_LEGEND}},

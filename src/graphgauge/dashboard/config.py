@@ -22,11 +22,13 @@ class DashboardConfig:
         """The same as whole paths; refuses what is not there."""
         if not Path(self.root).is_dir():
             raise BadFile(
-                f"{self.root} is no folder: name one that holds runs, such as the 'runs' of `graphgauge evaluate`."
+                f"{self.root} is no folder: name one that holds runs, such as the 'runs' of "
+                "`graphgauge evaluate`."
             )
         if self.monitor is not None and not Path(self.monitor).is_file():
             raise BadFile(
-                f"there is no monitoring store {self.monitor}. Take a baseline first: graphgauge monitor baseline."
+                f"there is no monitoring store {self.monitor}. Take a baseline first: graphgauge "
+                "monitor baseline."
             )
         if self.project is not None and not Path(self.project).is_file():
             raise BadFile(f"there is no project file {self.project}: `graphgauge init` writes one.")

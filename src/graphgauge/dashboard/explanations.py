@@ -77,7 +77,8 @@ def _show_target_examples(places: DashboardConfig, target: Any, has_examples: bo
         "Explainers", list(project.explainers()), list(project.explainers())[:1]
     )
     st.caption(
-        "Explained and measured now, by the model of the project file: a run of another model has other numbers."
+        "Explained and measured now, by the model of the project file: a run of another model has "
+        "other numbers."
     )
     if st.button("Explain this target", type="primary", disabled=not labels):
         with st.spinner("Explaining …"):

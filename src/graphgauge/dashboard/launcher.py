@@ -50,8 +50,8 @@ class ListenAddress:
     def is_loopback(self) -> bool:
         """Whether only this machine can reach it.
 
-        >>> ListenAddress("::1").is_loopback, ListenAddress("localhost").is_loopback, ListenAddress("0.0.0.0").is_loopback
-        (True, True, False)
+        >>> [ListenAddress(host).is_loopback for host in ("::1", "localhost", "0.0.0.0")]
+        [True, True, False]
         """
         try:
             return ipaddress.ip_address(self.host).is_loopback
@@ -69,8 +69,8 @@ class ListenAddress:
         """
         if not self.is_loopback and not self.expose:
             raise BadSetting(
-                f"--host {self.host} can be reached from other machines. Add --expose if that is meant, with a proxy in front that "
-                "speaks TLS: the token travels in the clear."
+                f"--host {self.host} can be reached from other machines. Add --expose if that is "
+                "meant, with a proxy in front that speaks TLS: the token travels in the clear."
             )
         try:
             with socket.create_server(
@@ -88,7 +88,8 @@ def check_dashboard_extra() -> None:
     """Refuse to go on without Streamlit."""
     if importlib.util.find_spec("streamlit") is None:
         raise MissingExtra(
-            'the dashboard needs Streamlit, which is not installed: pip install "graphgauge[dashboard]".'
+            "the dashboard needs Streamlit, which is not installed: pip install "
+            '"graphgauge[dashboard]".'
         )
 
 
@@ -122,7 +123,8 @@ def run_dashboard(
     known, free = places.resolve_paths(), address.with_free_port()
     if not free.is_loopback:
         say(
-            f"graphgauge: warning: {free.host} can be reached from other machines, and the token travels in the clear without TLS"
+            f"graphgauge: warning: {free.host} can be reached from other machines, and the token "
+            "travels in the clear without TLS"
         )
     token = new_token()
     own = _process_environment(token, not free.is_loopback)

@@ -58,7 +58,10 @@ class _SelectedRun:
 
 
 def select_run(places: DashboardConfig) -> _SelectedRun | None:
-    """The run that was chosen in the sidebar, among those under the root; None where there is none."""
+    """Return the run that was chosen in the sidebar.
+
+    The sidebar lists the runs under the root. The result is None if there are none.
+    """
     names = list(find_runs(places.root))
     if not names:
         show_notice(

@@ -61,8 +61,8 @@ def _show_histories(history: History) -> None:
     """A chart for each metric, two in a row."""
     st.subheader("Metrics over time")
     st.caption(
-        "Dots: means of runs, large and orange where one raised a trigger. Thin lines: the middle half of the targets. "
-        "Band: control limits around the baseline. Dashed: threshold."
+        "Dots: means of runs, large and orange where one raised a trigger. Thin lines: the middle "
+        "half of the targets. Band: control limits around the baseline. Dashed: threshold."
     )
     columns = st.columns(2)
     for k, (title, table) in enumerate(history_frames(history)):
@@ -85,7 +85,8 @@ def _show_latest(history: History) -> None:
     examples = [Example(**record) for record in history.examples]
     if not examples:
         st.info(
-            "The last run kept no pictures: `graphgauge monitor run` does, unless it is told --no-pictures."
+            "The last run kept no pictures: `graphgauge monitor run` does, unless it is told "
+            "--no-pictures."
         )
         return
     labels = [

@@ -29,7 +29,8 @@ def show_what_if(places: DashboardConfig) -> None:
     if run is None:
         return
     st.caption(
-        "Move thresholds: the numbers of the run stay, the verdicts are made again. Nothing is saved."
+        "Move thresholds: the numbers of the run stay, the verdicts are made again. Nothing is "
+        "saved."
     )
     wanted = _requirements_from_sidebar(run.requirements)
     found = run.aggregated_scores(wanted)

@@ -39,7 +39,10 @@ _EDGES = {
 }
 _OUTCOME_BY_BADGE = {badge: outcome for outcome, badge in VERDICT_BADGES.items()}
 _ONE_LINE_LENGTH = 20  #: letters of a text that stays on one line
-_BOX_STYLE = "border-left: 5px solid {edge}; background: {fill}; color: {ink}; border-radius: 6px; padding: 10px 14px"
+_BOX_STYLE = (
+    "border-left: 5px solid {edge}; background: {fill}; color: {ink}; border-radius: 6px; "
+    "padding: 10px 14px"
+)
 
 
 def _escape_text(text: Any, longest: int = 2000) -> str:
@@ -56,7 +59,8 @@ def show_notice(outcome: str, head: str, *lines: str) -> None:
     style = _BOX_STYLE.format(edge=_EDGES[outcome], fill=_FILLS[outcome], ink=_INK)
     rest = "".join(f"<div>{_escape_text(line)}</div>" for line in lines if line)
     st.html(
-        f'<div role="status" style="{style}"><strong style="font-size: 1.1rem">{_escape_text(head)}</strong>{rest}</div>'
+        f'<div role="status" style="{style}">'
+        f'<strong style="font-size: 1.1rem">{_escape_text(head)}</strong>{rest}</div>'
     )
 
 
@@ -80,7 +84,10 @@ def show_text_table(table: "pd.DataFrame") -> None:
     """A table whose long texts are to be read: lines break, and what is in a column 'Verdict' has
     the colour of its outcome.
     """
-    cell = 'style="padding: 4px 10px; text-align: left; vertical-align: top; overflow-wrap: anywhere{more}"'
+    cell = (
+        'style="padding: 4px 10px; text-align: left; vertical-align: top; overflow-wrap: '
+        'anywhere{more}"'
+    )
     heads = "".join(
         f"<th {cell.format(more='; white-space: nowrap')}>{_escape_text(name)}</th>"
         for name in table.columns
@@ -88,12 +95,16 @@ def show_text_table(table: "pd.DataFrame") -> None:
     lines = []
     for row in table.to_dict("records"):
         cells = (
-            f"<td {cell.format(more=_cell_style(name, value))}>{_escape_text(_value_text(value))}</td>"
+            (
+                f"<td {cell.format(more=_cell_style(name, value))}>"
+                f"{_escape_text(_value_text(value))}</td>"
+            )
             for name, value in row.items()
         )
         lines.append(f"<tr>{''.join(cells)}</tr>")
     st.html(
-        f'<table style="width: 100%; font-size: 0.875rem"><thead><tr>{heads}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
+        '<table style="width: 100%; font-size: 0.875rem">'
+        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
     )
 
 
