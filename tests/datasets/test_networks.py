@@ -1,4 +1,7 @@
-"""The paper's networks: what they compute, how they start, and that wrappers accept each of them."""
+"""The paper's networks: what they compute, and how they start.
+
+Wrappers accept each of them.
+"""
 
 import pytest
 import torch

@@ -62,9 +62,8 @@ def _connected_movies(movies: Any, ratings: Any) -> tuple[Any, Tensor]:
     """The movies with an edge, in the order of the file, and how many users rated both movies of
     each pair.  n rows, (n, n)
     """
-    often = (
-        ratings.groupby("movieId")["userId"].nunique() >= _MIN_SHARED_USERS
-    )  # a movie with fewer has no edge
+    # a movie with fewer has no edge
+    often = ratings.groupby("movieId")["userId"].nunique() >= _MIN_SHARED_USERS
     candidates = movies[movies.index.isin(often.index[often])]
     shared = _shared_watchers(candidates.index, ratings)
     has_edge = _shares_enough(shared).any(1)
@@ -153,8 +152,8 @@ def _embedding_notes(contents: Mapping[str, bytes]) -> list[str]:
     name = _embedding_file(contents)
     if name is None:
         return [
-            f"The title embeddings were computed by {_EMBEDDING_MODEL} on this machine; their last digits may "
-            "differ from the stored ones."
+            f"The title embeddings were computed by {_EMBEDDING_MODEL} on this machine; their "
+            "last digits may differ from the stored ones."
         ]
     return (
         [

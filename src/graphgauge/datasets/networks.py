@@ -6,9 +6,9 @@ tasks.
 
 The embedding of a link task has the hidden size; for the decoder "sum" it is one number.
 
-    inner product   z_u . z_v (+ b)                 does the link exist (one logit); MovieLens' value
-    hadamard        W (z_u * z_v) + b               the classes of links of BA-Shapes
-    sum             z_u + z_v                       Synthetic's value
+    inner product   z_u . z_v (+ b)            does the link exist (one logit); MovieLens' value
+    hadamard        W (z_u * z_v) + b          the classes of links of BA-Shapes
+    sum             z_u + z_v                  Synthetic's value
 
 A network for values whose last step has a bias starts with that bias at the mean training label
 (half of it where two are added): Adam moves a weight by about one learning rate a step, and labels
@@ -27,10 +27,8 @@ from torch_geometric.nn import GATConv, GCNConv
 
 from graphgauge.core import lookup, temporary_global_seed
 
-_EDGE_ARGUMENTS = {
-    "gcn": "edge_weight",
-    "gat": "edge_attr",
-}  #: what each network takes of an edge, in node tasks that have it
+#: what each network takes of an edge, in node tasks that have it
+_EDGE_ARGUMENTS = {"gcn": "edge_weight", "gat": "edge_attr"}
 _RECTIFIERS = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU}
 
 
