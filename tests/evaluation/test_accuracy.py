@@ -78,8 +78,9 @@ def test_accuracy_is_the_share_of_named_classes_with_wilsons_interval():
     assert (found.reference, found.is_poor) == (0.5, False)
     assert found.mean_recall == pytest.approx((27 / 30 + 10 / 20 + 10 / 10) / 3)
     assert str(found) == (
-        "accuracy 0.783 [0.664, 0.869] on 60 nodes of everything labelled, training data perhaps among it; "
-        "mean recall of the classes 0.8; always naming the most frequent class reaches 0.5"
+        "accuracy 0.783 [0.664, 0.869] on 60 nodes of everything labelled, training data perhaps "
+        "among it; mean recall of the classes 0.8; always naming the most frequent class reaches "
+        "0.5"
     )
 
 
@@ -180,16 +181,13 @@ def test_labels_that_do_not_fit_give_no_score(y):
 # --- poor -----------------------------------------------------------------------------------------
 
 
-def test_a_model_that_names_the_most_frequent_class_or_the_mean_is_poor_and_a_good_one_on_rare_classes_is_not():
+def test_a_model_that_names_the_most_frequent_class_or_the_mean_is_poor_unlike_one_that_learns():
     truth = [0] * 95 + [1] * 5
     assert model_accuracy(classes(truth, [0] * 100)).is_poor
     rare = [0] * 900 + [1] * 100
     good = model_accuracy(classes(rare, [1] * 70 + [0] * 830 + [1] * 70 + [0] * 30))
-    assert (good.value, good.reference, good.is_poor) == (
-        0.9,
-        0.9,
-        False,
-    )  # as often right, but it finds 7 of 10 rare ones
+    # as often right, but it finds 7 of 10 rare ones
+    assert (good.value, good.reference, good.is_poor) == (0.9, 0.9, False)
     values = torch.randn(200, 1, generator=torch.Generator().manual_seed(0))
     assert model_accuracy(
         nodes(gg.NodeRegressionModel, values.tolist(), values.roll(7)[:, 0].tolist())
@@ -207,9 +205,8 @@ def test_networks_that_know_nothing_are_seldom_taken_for_good_ones():
         )
         for _ in range(100)
     ]
-    assert (
-        sum(not own.is_poor for own in found) <= 8
-    )  # an interval is one-sidedly wrong in 2.5 %, and there are two
+    # an interval is one-sidedly wrong in 2.5 %, and there are two
+    assert sum(not own.is_poor for own in found) <= 8
 
 
 # --- stated ---------------------------------------------------------------------------------------

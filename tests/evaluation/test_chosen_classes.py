@@ -52,7 +52,7 @@ def test_the_predicted_class_has_every_number_of_the_default(preset):
 
 @pytest.mark.parametrize("label", [0, 1, 2])
 def test_curves_are_of_the_chosen_class_by_hand(label):
-    """Edges are really taken out of the whole graph, one after another, and the network is called."""
+    """Remove edges from the whole graph, one after another, and call the network each time."""
     model = three_classes()
     evaluator = gg.Evaluator(
         model, "calibrated", edge_removal="drop", removal_unit="directed", sides="edges", **QUICK
@@ -175,9 +175,8 @@ def test_explanations_of_two_classes_of_one_target_are_judged_each_on_its_own():
     for number, x in enumerate(mixed):
         alone = {key[3]: cell for key, cell in cells(evaluator.evaluate(copy_of(x))).items()}
         both = {key[3]: cell for key, cell in cells(together).items() if key[2] == number}
-        names = [
-            name for name in alone if "stability" not in name
-        ]  # repetitions are of other numbers
+        # repetitions are of other numbers
+        names = [name for name in alone if "stability" not in name]
         assert {name: both[name] for name in names} == {name: alone[name] for name in names}
     predicted = int(model.pred_discrete([20])[0])
     first, default = (

@@ -120,7 +120,7 @@ def test_seed_and_scope_change_what_is_drawn_and_names_do_not(change):
     assert named == found
 
 
-def test_stability_draws_other_explanations_with_another_seed_or_scope_and_the_same_with_another_name():
+def test_stability_depends_on_the_seed_and_the_scope_and_not_on_the_name():
     model = node_model()
     values = [
         numbers(gg.Evaluator(model, **QUICK, **more).compare(gg.RandomExplainer(), [3]))[

@@ -366,7 +366,10 @@ def test_metrics_of_ones_own_may_give_any_floats(needs):
 def test_metrics_of_another_shape_are_refused(needs, form, given):
     with pytest.raises(
         BadSetting,
-        match=rf"own must give a tensor of shape \(2,\), a number for each target, but gave .*{given}",
+        match=(
+            r"own must give a tensor of shape \(2,\), a number for each target, but gave "
+            rf".*{given}"
+        ),
     ):
         gg.Evaluator(node_model(), **QUICK, metrics=[Own(needs, form)]).compare(
             gg.InputXGradient(), [0, 3]

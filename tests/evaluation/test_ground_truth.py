@@ -53,11 +53,8 @@ def test_an_explainer_that_knows_the_houses_is_right_and_its_opposite_is_wrong(h
     opposite = gg.CallableExplainer(
         lambda model, target: [-part for part in ideal_scores(model, target)], name="opposite"
     )
-    targets = [
-        _NUM_BASE,
-        _NUM_BASE + 5,
-        _NUM_BASE + 10,
-    ]  # the nodes that are tied to the base graph
+    # the nodes that are tied to the base graph
+    targets = [_NUM_BASE, _NUM_BASE + 5, _NUM_BASE + 10]
     results = gg.Evaluator(model, **SETTINGS).compare(
         [known, opposite], targets, truth={"edge": house_edges(data)}
     )
@@ -206,10 +203,8 @@ def test_what_is_undefined_is_a_gap_with_a_reason_and_never_zero():
     )
     assert judged({"edge": {0: None}})["edge_auroc"].status == "no_truth"
     cells = judged({"edge": mask(1, 0, 0)})
-    assert (cells["edge_auroc"].value, cells["edge_precision_at_k"].status) == (
-        1.0,
-        "all_selected",
-    )  # the top 10 of 3
+    # the top 10 of 3
+    assert (cells["edge_auroc"].value, cells["edge_precision_at_k"].status) == (1.0, "all_selected")
     cells = judged({"edge": mask(1, 0, 0)}, top=1)
     assert [cells[f"edge_{name}_at_k"].value for name in ("precision", "recall", "f1")] == [
         1.0,
@@ -235,7 +230,7 @@ def test_masks_come_by_target_too_and_targets_without_one_say_so():
     assert listed["random", 20, 0, "edge_auroc"] != compared(first)["random", 20, 0, "edge_auroc"]
 
 
-def test_the_other_numbers_are_those_without_a_truth_and_another_truth_is_not_confused_with_the_first():
+def test_a_truth_leaves_the_other_numbers_alone_and_is_not_confused_with_another_truth():
     model = node_model()
     evaluator, (x,) = gg.Evaluator(model, **SETTINGS), gg.RandomExplainer().explain(model, [3])
     without = numbers(evaluator.evaluate(x))

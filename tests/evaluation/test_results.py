@@ -38,7 +38,10 @@ def results():
 
 def test_a_table_has_a_line_for_each_number(results):
     table = results.to_pandas()
-    columns = "task model explainer target occurrence metric seconds seed settings version value status trials stop flipped".split()
+    columns = (
+        "task model explainer target occurrence metric seconds seed settings version value status "
+        "trials stop flipped"
+    ).split()
     assert list(table.columns) == [
         *columns,
         "per_reference",

@@ -145,7 +145,10 @@ def test_scores_that_are_no_numbers_are_never_judged_and_leave_the_other_side_al
 
 
 def test_a_network_that_predicts_nan_on_the_way_gets_no_score():
-    """3 edges: class 1. 2: NaN. 1: class 0. The flip that is found behind the NaN is not believed."""
+    """With 3 edges the network predicts class 1, with 2 edges NaN, and with 1 edge class 0.
+
+    A flip behind a NaN does not count.
+    """
     cells = judged(a_star(by_table(-1.0, -1.0, math.nan, 1.0)))
     assert {
         cell.status

@@ -2,11 +2,13 @@
 worth an explanation.
 
     nodes, graphs   accuracy    share of targets whose class is named; Wilson's interval
-    links           AUC         of yes and no: chance that a link has a higher probability than a non-link, ties counting half;
+    links           AUC         of yes and no: the probability that a link scores higher than a
+                                non-link, where ties count half;
                                 Wilson's interval as of min(links, non-links) pairs, which is never
                                 too short (van Dantzig, 1951)
                     accuracy    of more classes
-    regression      R²          1 - mean (y - f)² / mean (y - mean y)²; Student's t with the error of its linear expansion
+    regression      R²          1 - mean (y - f)² / mean (y - mean y)²; Student's t interval with
+                                the standard error of its linear expansion
 
 Where the data say what is right: ``data.y`` of nodes and graphs, ``data.edge_label`` of the pairs
 ``data.edge_label_index``. Scored is what ``test_mask`` names; without one all that ``train_mask``
@@ -14,7 +16,8 @@ does not name; without either everything, and that is told.
 
 A network is called poor where the data do not show that it is better than no network at all:
 
-    accuracy    its interval reaches down to the share of the most frequent class, and that of the mean recall to 1 / classes
+    accuracy    its interval reaches down to the share of the most frequent class, and the interval
+                of the mean recall to 1 / classes
     AUC         its interval reaches down to 1/2
     R²          its interval reaches down to 0, which always naming the mean reaches
 """
@@ -323,7 +326,10 @@ def _link_auc(prob: Tensor, found: _LabelledTargets) -> ModelAccuracy | None:
 
 
 def _r_squared(prediction: Tensor, found: _LabelledTargets) -> ModelAccuracy | None:
-    """1 - A / B; by its linear expansion one value moves it by -(error² - A) / B + A (spread² - B) / B².  prediction (n,)"""
+    """Return R² = 1 - A / B with its interval.  prediction (n,)
+
+    By the linear expansion one value moves it by -(error² - A) / B + A (spread² - B) / B².
+    """
     truth, n = found.truth, len(found.truth)
     error, spread = (truth - prediction).square(), (truth - truth.mean()).square()
     a, b = error.mean(), spread.mean()

@@ -58,8 +58,9 @@ def check_same_graph(what: str, found: int, wanted: int, x: Xplanation) -> None:
     """Refuse scores of another graph."""
     if found != wanted:
         raise BadExplanation(
-            f"an explanation of target {x.target} by {x.explainer or 'an unnamed explainer'} is of a graph with {found} {what}, "
-            f"but the model's has {wanted}: evaluate it with the model that it explains."
+            f"an explanation of target {x.target} by {x.explainer or 'an unnamed explainer'} is "
+            f"of a graph with {found} {what}, but the model's has {wanted}: evaluate it with the "
+            "model that it explains."
         )
 
 

@@ -171,7 +171,10 @@ class ExplanationScorer:
             values[k, target].update(found[target])
 
     def add_time(self, entry: ExplanationSet, k: int, values: ValueTable) -> None:
-        """Seconds of one explanation alone, for the first few targets, and the share of the batch."""
+        """Add the seconds of one explanation alone, and its share of the batch.
+
+        Only the first few targets are explained alone.
+        """
         timed = list(entry.xs)[: self.settings.timed] if entry.occurrence == 0 else []
         seconds: dict[Target, float] = {}
         if entry.runner is not None:

@@ -84,9 +84,8 @@ class ExplanationRebuilder:
 
     explainer: BaseExplainer
     seed: int
-    chosen: Mapping[tuple[Target, int], int] = field(
-        default_factory=dict
-    )  #: (target, occurrence) -> class, where one was chosen
+    #: (target, occurrence) -> class, where one was chosen
+    chosen: Mapping[tuple[Target, int], int] = field(default_factory=dict)
 
     def explain(self, model: BaseModel, targets: Sequence[Target]) -> list[Xplanation]:
         """Explanations that are the same as before."""
@@ -110,7 +109,10 @@ def _explain_again(
     seed: int,
     chosen: list[int | None],
 ) -> list[Xplanation]:
-    """Explanations of chosen classes; where none is, the explainer need not know of such a thing."""
+    """Explain the targets for their chosen classes.
+
+    If no class is chosen, the explainer need not support such a choice.
+    """
     if all(one is None for one in chosen):
         return explainer.explain(model, targets, seed=seed)
     return explainer.explain(model, targets, seed=seed, label=chosen)
@@ -125,7 +127,8 @@ def label_explainers(explainers: ExplainersLike) -> dict[str, BaseExplainer]:
     wrong = [item for item in found if not isinstance(item, BaseExplainer)]
     if wrong:
         raise BadSetting(
-            f"compare needs explainers such as gg.Saliency(), but got {wrong[0]!r}. By name: gg.find_explainer('saliency')."
+            f"compare needs explainers such as gg.Saliency(), but got {wrong[0]!r}. By name: "
+            "gg.find_explainer('saliency')."
         )
     if named is not None:
         return {str(label): explainer for label, explainer in named.items()}
@@ -133,7 +136,8 @@ def label_explainers(explainers: ExplainersLike) -> dict[str, BaseExplainer]:
     if len(set(labels)) < len(labels):
         again = next(label for label in labels if labels.count(label) > 1)
         raise BadSetting(
-            f"{again} is listed twice: give different settings, or names, compare({{'first': ..., 'second': ...}}, ...)."
+            f"{again} is listed twice: give different settings, or names, compare({{'first': ..., "
+            "'second': ...}, ...)."
         )
     return dict(zip(labels, found, strict=True))
 
@@ -144,8 +148,10 @@ def explainer_seed(label: str, explainer: BaseExplainer, seed: int) -> int:
     Under its name, or the name with its parameters that a list gives it, it is the run's seed.
 
     >>> from graphgauge.explainers import RandomExplainer
-    >>> explainer_seed("random", RandomExplainer(), 7), explainer_seed("again", RandomExplainer(), 7) == 7
-    (7, False)
+    >>> explainer_seed("random", RandomExplainer(), 7)
+    7
+    >>> explainer_seed("again", RandomExplainer(), 7) == 7
+    False
     """
     if label == explainer.name or (
         label.startswith(f"{explainer.name}(")

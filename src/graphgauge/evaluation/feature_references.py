@@ -21,9 +21,8 @@ from graphgauge.perturbation import CurveLines, FeatureEdits, References, draw_d
 from graphgauge.subgraphs import ComputationGraphs
 
 _CHOOSING_ORDERS = 20
-_ReferenceSeedFunction = Callable[
-    [int, Any, str], int
-]  #: (number of the target, reference, purpose) -> seed
+#: (number of the target, reference, purpose) -> seed
+_ReferenceSeedFunction = Callable[[int, Any, str], int]
 
 
 def feature_cases(
@@ -90,8 +89,10 @@ def value_directions(sign: Tensor, direction: str) -> Tensor:
     """Where values are to move: -1 down, +1 up, 0 either way; ``sign`` says where the reference's
     value lies.  (Q,) -> (Q,)
 
-    >>> value_directions(torch.tensor([-1, 1]), "up"), value_directions(torch.tensor([-1, 1]), "towards_reference")
-    (tensor([1, 1]), tensor([-1,  1]))
+    >>> value_directions(torch.tensor([-1, 1]), "up")
+    tensor([1, 1])
+    >>> value_directions(torch.tensor([-1, 1]), "towards_reference")
+    tensor([-1,  1])
     """
     fixed = {"any": 0, "down": -1, "up": 1}
     return torch.full_like(sign, fixed[direction]) if direction in fixed else sign

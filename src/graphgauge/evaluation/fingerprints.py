@@ -18,7 +18,8 @@ def digest_of_model(model: BaseModel) -> str:
         source, probes = model.source, model.probes
         data = [source.edge_index, *source.node_attrs.values(), *source.edge_attrs.values()]
         answers = [model.pred_continuous(probes), model.embed(probes)]
-        return f"{type(model).__name__}/{model.hops}/{digest_of_tensors([*model.net.parameters(), *model.net.buffers(), *data, *answers])}"
+        tensors = [*model.net.parameters(), *model.net.buffers(), *data, *answers]
+        return f"{type(model).__name__}/{model.hops}/{digest_of_tensors(tensors)}"
 
     return model.cached_fact("digest", find)
 

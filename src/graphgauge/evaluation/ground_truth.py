@@ -1,11 +1,13 @@
 """A known truth beside the explanations: which edges, nodes or features truly matter for a target,
 and how well scores agree.
 
-    truth = {"edge": mask}                    (E,) bool     for all targets; edges as in ``edge_index``
+    truth = {"edge": mask}                    (E,) bool, for all targets; edges as in ``edge_index``
             {"node": mask}                    (N,) bool
             {"feature": mask}                 (F,) bool, or (N, F)
-            {"edge": {target: mask, ...}}     masks of single targets; a target that is left out has no truth
-            {"edge": [mask, ...]}             a mask for each target, in their order; in graph tasks one for each graph of the data
+            {"edge": {target: mask, ...}}     masks of single targets; a target that is left out has
+                                              no truth
+            {"edge": [mask, ...]}             a mask for each target, in their order; in graph tasks
+                                              a mask for each graph of the data
 
 Masks are over the whole graph, in graph tasks over the target's own graph; None says that there is
 no truth. Only what an explanation scores is compared: the edges that can carry a message to the
@@ -62,14 +64,17 @@ TruthLike: TypeAlias = Mapping[str, MaskLike]
 _RANKING_METRICS = {"auroc": auroc, "average_precision": average_precision, "jaccard": jaccard}
 _TOP_K_METRICS = {"precision_at_k": precision_at_k, "recall_at_k": recall_at_k, "f1_at_k": f1_at_k}
 _TRUTH_METRICS = (*_RANKING_METRICS, *_TOP_K_METRICS)
+#: for people
 TRUTH_METRIC_MEANINGS = {
     "auroc": "chance that a true one has a higher score than another, ties half; 0.5 is chance",
-    "average_precision": "mean share of true ones among those scored at least as high as each true one",
+    "average_precision": (
+        "mean share of true ones among those scored at least as high as each true one"
+    ),
     "jaccard": "overlap of the true ones with as many top scores",
     "precision_at_k": "share of the k highest scores that are true; k is the setting `top`",
     "recall_at_k": "share of the true ones among the k highest scores",
     "f1_at_k": "harmonic mean of precision and recall at k",
-}  #: for people
+}
 _TARGETS_AT_ONCE = 256  #: targets whose computation graphs are held at once
 
 
@@ -91,7 +96,8 @@ class GroundTruth:
                 f"the keys {list(given)}" if isinstance(given, Mapping) else type(given).__name__
             )
             raise BadSetting(
-                f"truth must be a dictionary with masks for 'edge', 'node' or 'feature', but got {shown}."
+                "truth must be a dictionary with masks for 'edge', 'node' or 'feature', but got "
+                f"{shown}."
             )
         return GroundTruth(
             {
@@ -207,7 +213,8 @@ def _masks_by_target(
         by_target = {target: known[target] for target in distinct if target in known}
         if not by_target and distinct:
             raise BadSetting(
-                f"truth['{kind}'] names {_format_first_few(known)}, but none of the targets {_format_first_few(distinct)}."
+                f"truth['{kind}'] names {_format_first_few(known)}, but none of the targets "
+                f"{_format_first_few(distinct)}."
             )
     elif isinstance(given, Tensor):
         _refuse_one_mask_for_many_graphs(kind, given, model)
@@ -216,7 +223,8 @@ def _masks_by_target(
         by_target = _masks_from_list(kind, given, model, targets)
     else:
         raise BadSetting(
-            f"truth['{kind}'] must be a mask, a list of masks or a dictionary of them by target, but is {given!r}."
+            f"truth['{kind}'] must be a mask, a list of masks or a dictionary of them by target, "
+            f"but is {given!r}."
         )
     masks = {target: mask for target, mask in by_target.items() if mask is not None}
     checked: dict[int, Tensor] = {}
@@ -234,7 +242,8 @@ def _masks_from_list(
     if len(given) != len(wanted):
         things = "graphs of the data" if model.level == "graph" else "targets"
         raise BadSetting(
-            f"truth['{kind}'] lists {len(given)} masks, but there are {len(wanted)} {things}: give one for each."
+            f"truth['{kind}'] lists {len(given)} masks, but there are {len(wanted)} {things}: "
+            "give one for each."
         )
     if model.level == "graph":
         return {target: given[target_tuple(target)[0]] for target in dict.fromkeys(targets)}
@@ -245,7 +254,8 @@ def _masks_from_list(
             isinstance(old, Tensor) and isinstance(mask, Tensor) and torch.equal(old, mask)
         ):
             raise BadSetting(
-                f"truth['{kind}'] lists two different masks for target {target}: give one for each target."
+                f"truth['{kind}'] lists two different masks for target {target}: give one for "
+                "each target."
             )
     return found
 
@@ -254,8 +264,8 @@ def _refuse_one_mask_for_many_graphs(kind: str, given: Tensor, model: BaseModel)
     """One mask of edges or nodes cannot be that of several graphs."""
     if model.source.num_graphs > 1 and (kind != "feature" or given.dim() != 1):
         raise BadSetting(
-            f"truth['{kind}'] is one mask, but the data are {model.source.num_graphs} graphs: give a list with a mask for each "
-            "graph."
+            f"truth['{kind}'] is one mask, but the data are {model.source.num_graphs} graphs: "
+            "give a list with a mask for each graph."
         )
 
 
@@ -275,17 +285,19 @@ def _check_mask(kind: str, mask: Any, model: BaseModel, target: Target) -> Tenso
     whose = f" for target {target}" if model.level == "graph" else ""
     if not isinstance(mask, Tensor):
         raise BadSetting(
-            f"truth['{kind}']{whose} must be a torch.bool tensor, but is {type(mask).__name__}: use torch.tensor(...)."
+            f"truth['{kind}']{whose} must be a torch.bool tensor, but is {type(mask).__name__}: "
+            "use torch.tensor(...)."
         )
     if mask.dtype != torch.bool:
         raise BadSetting(
-            f"truth['{kind}']{whose} must be torch.bool, but is {mask.dtype}: use mask > 0.5 or mask.bool()."
+            f"truth['{kind}']{whose} must be torch.bool, but is {mask.dtype}: use mask > 0.5 or "
+            "mask.bool()."
         )
     if tuple(mask.shape) not in shapes:
         shown = " or ".join(str(shape) for shape in shapes)
         raise BadSetting(
-            f"truth['{kind}']{whose} must have the shape {shown}, one entry for each {kind} of the whole graph, but has "
-            f"{tuple(mask.shape)}."
+            f"truth['{kind}']{whose} must have the shape {shown}, one entry for each {kind} of "
+            f"the whole graph, but has {tuple(mask.shape)}."
         )
     return mask.detach().cpu()
 

@@ -44,8 +44,10 @@ _OTHER_DIRECTIONS = {
 def higher_is_better(metric: str) -> bool:
     """Which way a metric points, with or without the name of its side.
 
-    >>> higher_is_better("edge_ec"), higher_is_better("feature_pertinence_tied"), higher_is_better("time")
-    (False, True, False)
+    >>> higher_is_better("edge_ec"), higher_is_better("time")
+    (False, False)
+    >>> higher_is_better("feature_pertinence_tied")
+    True
     """
     ways = {**{name: own.higher_is_better for name, own in METRICS.items()}, **_OTHER_DIRECTIONS}
     if metric in ways:

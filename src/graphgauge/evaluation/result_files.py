@@ -98,7 +98,8 @@ def _read_examples(path: Path) -> dict[ExplanationKey, JsonObject]:
         }
     except (OSError, LookupError, ValueError, TypeError) as error:
         raise BadFile(
-            f"{path} holds no explanations that graphgauge saved: {error}. Without it, a report has none."
+            f"{path} holds no explanations that graphgauge saved: {error}. Without it, a report "
+            "has none."
         ) from error
 
 

@@ -22,7 +22,10 @@ _BAND = (0.1, 0.5, 0.9)  #: quantiles of the random curves that are shown
 
 @dataclass(frozen=True)
 class TracedCase:
-    """One deletion curve of an explanation among random ones; for features, against one reference."""
+    """One deletion curve of an explanation among random ones.
+
+    For features, the curve belongs to one reference.
+    """
 
     reference: Any  #: None for edges
     start: float  #: probability of the explained class, or value, before any edit
@@ -84,7 +87,10 @@ class ScoreTrace:
             else f", of class {self.unpredicted}, which is not predicted"
         )
         lines = [
-            f"{self.explainer}, target {self.target}: {unit} in the order of the explanation{chosen}"
+            (
+                f"{self.explainer}, target {self.target}: {unit} in the order of the "
+                f"explanation{chosen}"
+            )
         ]
         for case in self.cases:
             against = "" if case.reference is None else f"reference {case.reference}: "
@@ -95,17 +101,21 @@ class ScoreTrace:
             )
             change = change if self.unpredicted is None else f"after {case.ec}"
             median = float(case.band()[1, case.ec - 1])
-            random = (
-                f", random orders {median:.4g} (median)" if median == median else ""
-            )  # not followed so far without twins
+            # not followed so far without twins
+            random = f", random orders {median:.4g} (median)" if median == median else ""
             if len(case.draws) > 1:
-                change += f" ({', '.join(map(str, case.draws))} under {len(case.draws)} draws of the neighbours' map)"
+                change += (
+                    f" ({', '.join(map(str, case.draws))} under {len(case.draws)} draws of the "
+                    "neighbours' map)"
+                )
             lines.append(
-                f"  {against}{change} of {case.candidates}; output {case.start:.4g} -> {float(case.curve[case.ec - 1]):.4g}{random}"
+                f"  {against}{change} of {case.candidates}; output {case.start:.4g} -> "
+                f"{float(case.curve[case.ec - 1]):.4g}{random}"
             )
             lines.append(
-                f"    over K = {case.steps} steps against {case.trials} random orders ({case.stop}): below in {case.won:.0%}, "
-                f"tied in {case.tied:.0%}, above in {case.lost:.0%} of points; pertinence {case.score:.3f}"
+                f"    over K = {case.steps} steps against {case.trials} random orders "
+                f"({case.stop}): below in {case.won:.0%}, tied in {case.tied:.0%}, above in "
+                f"{case.lost:.0%} of points; pertinence {case.score:.3f}"
             )
         lines += [f"  {name} = {value:.4g}" for name, value in self.values.items()]
         return "\n".join(lines)

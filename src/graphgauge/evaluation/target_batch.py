@@ -94,9 +94,8 @@ class TargetBatch:
             self.settings.removal_unit,
         )
         seeds = [self.seed_of(self.targets[t], "edges") for t in used.tolist()]
-        way = value_directions(
-            torch.zeros_like(used), self.settings.direction
-        )  # edges have no reference: either way, unless one is stated
+        # edges have no reference: either way, unless one is stated
+        way = value_directions(torch.zeros_like(used), self.settings.direction)
         cases = CurveCases(
             edits,
             used,
@@ -215,9 +214,8 @@ class TargetBatch:
         if self.baseline.label is not None or settings.direction == "paper":
             return ["magnitude" if settings.order == "magnitude" else "descending"]
         if settings.direction == "towards_reference" and side == "edge":
-            return [
-                "magnitude"
-            ]  # an edge has no reference, so its removal may move the value either way
+            # an edge has no reference, so its removal may move the value either way
+            return ["magnitude"]
         return {"any": ["magnitude"], "down": ["descending"], "up": ["ascending"]}.get(
             settings.direction, ["descending", "ascending"]
         )
@@ -334,8 +332,9 @@ def warn_of_unmeasured_edges(model: BaseModel, settings: Settings, stacklevel: i
     )
     if wants_masks and model.mask_support != "exact":
         warnings.warn(
-            f"edges are not judged: edge_removal='mask' is not possible for {type(model.net).__name__} ({model.mask_support}). "
-            f"Use Evaluator(model, edge_removal='drop'){_mask_free_explainers_hint(model)}.",
+            "edges are not judged: edge_removal='mask' is not possible for "
+            f"{type(model.net).__name__} ({model.mask_support}). Use Evaluator(model, "
+            f"edge_removal='drop'){_mask_free_explainers_hint(model)}.",
             GraphgaugeWarning,
             stacklevel=stacklevel + 1,
         )
