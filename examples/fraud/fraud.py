@@ -2,7 +2,8 @@
 like fraud.
 
     accounts        600, of which one in five is in a ring of six that passes money around
-    features (8)    standardised; two of them ("age of the account", "newsletter") say nothing about rings
+    features (8)    standardised; two of them ("age of the account", "newsletter") say nothing about
+                    rings
     transactions    directed, payer to payee, with three attributes: log amount, at night, abroad
     rings           pay each other larger sums, more often at night and abroad
 
@@ -116,7 +117,10 @@ def payments(ring: Tensor, number: int, draw: Generator) -> tuple[Tensor, Tensor
 
 
 def transactions(ring: Tensor, number: int, draw: Generator) -> tuple[Tensor, Tensor]:
-    """Payments to anybody, and inside rings; no account pays itself.  (2, E), (E,) whether inside a ring"""
+    """Draw payments to anybody, and inside rings; no account pays itself.
+
+    Returns the edges, (2, E), and whether each is inside a ring, (E,).
+    """
     payer = torch.arange(ACCOUNTS).repeat_interleave(number)
     anybody = (payer + torch.randint(1, ACCOUNTS, payer.shape, generator=draw)) % ACCOUNTS
     member = (ring >= 0).nonzero()[:, 0].repeat_interleave(number)

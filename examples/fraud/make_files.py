@@ -2,7 +2,7 @@
 file.
 
 python examples/fraud/make_files.py                # into this folder
-python examples/fraud/make_files.py --folder X     # elsewhere; `fraud.py` must then be on PYTHONPATH
+python examples/fraud/make_files.py --folder X     # elsewhere; add this folder to PYTHONPATH
 """
 
 import argparse

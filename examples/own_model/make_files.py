@@ -20,10 +20,12 @@ weights: w.safetensors
 data: graph.safetensors
 level: node
 task: classification
-explainers: [input_x_gradient, saliency, {name: integrated_gradients, parameters: {steps: 20}}, random]
+explainers: [input_x_gradient, saliency, {name: integrated_gradients, parameters: {steps: 20}}, \
+random]
 targets: {number: 60, among: test_mask}
 use: {stakes: standard}
-thresholds: {feature_ec: 6}     # half of the 12 entries (6 own, 6 of the neighbours); the paper's tenth of 6 features is below 1
+thresholds: {feature_ec: 6}     # half of the 12 entries (6 own, 6 of the neighbours); the paper's \
+tenth of 6 features is below 1
 names:
   node: [account, accounts]
   decision: your loan application

@@ -23,9 +23,8 @@ from graphgauge.serve.requests import Question
 from graphgauge.serve.settings import Settings
 
 README = Path(make_files.__file__).parent / "README.md"
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:The ``noload`` loader strategy is deprecated"
-)  # MLflow 3.17 with SQLAlchemy 2.1
+# MLflow 3.17 with SQLAlchemy 2.1
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 
 
 def run(*arguments):
@@ -167,7 +166,10 @@ def test_three_weeks_of_monitoring_raise_the_shift_of_the_data_and_no_other_trig
 
 
 def test_a_stricter_threshold_closes_the_gate(project):
-    """Unlike an edited decision, which is refused, a project with another limit fails with code 1."""
+    """A project with another limit fails with code 1.
+
+    An edited decision is refused instead.
+    """
     strict, folder = project.with_name("strict.yaml"), project.parent / "strict"
     text = (
         project.read_text()
@@ -228,9 +230,8 @@ def test_rings_pay_inside_and_nobody_pays_themselves():
     data, ring = fraud.week(0), fraud.rings()
     payer, payee = data.edge_index
     members = int((ring >= 0).sum())
-    counts = [
-        part for number in (2, 1) for part in (fraud.ACCOUNTS * number, members * number)
-    ]  # anybody, ring; standing, fresh
+    # anybody, ring; standing, fresh
+    counts = [part for number in (2, 1) for part in (fraud.ACCOUNTS * number, members * number)]
     inside = torch.repeat_interleave(torch.tensor([False, True, False, True]), torch.tensor(counts))
     assert torch.equal(ring[payer[inside]], ring[payee[inside]])
     assert (ring[payer[inside]] >= 0).all()

@@ -50,9 +50,8 @@ def place(tmp_path_factory):
     }
     environment = {**os.environ, **changed}
     made = run((folder, environment), commands_of_the_page()[0])
-    assert (
-        made.stdout
-        == "accuracy on the test set: 0.90\nwrote w.safetensors, graph.safetensors and config.yaml\n"
+    assert made.stdout == (
+        "accuracy on the test set: 0.90\nwrote w.safetensors, graph.safetensors and config.yaml\n"
     ), made.stderr
     return folder, environment
 
@@ -111,7 +110,10 @@ def test_the_report_of_the_run_judges_as_the_evaluation_did_and_shows_explanatio
     assert "3 accounts with a prior default" in page
     done = run(
         place,
-        "graphgauge report runs/accounts --stakes high-stakes --language de --audience affected_person --format json",
+        (
+            "graphgauge report runs/accounts --stakes high-stakes --language de --audience "
+            "affected_person --format json"
+        ),
     )
     assert done.returncode == 0, done.stderr
     content = json.loads((folder / "report.json").read_text(encoding="utf-8"))
@@ -127,7 +129,10 @@ def test_the_report_of_the_run_judges_as_the_evaluation_did_and_shows_explanatio
 def test_a_prediction_of_the_example_is_told_in_words(place):
     done = run(
         place,
-        "graphgauge explain config.yaml --target 40 --audience affected_person --output x.safetensors --json",
+        (
+            "graphgauge explain config.yaml --target 40 --audience affected_person --output "
+            "x.safetensors --json"
+        ),
     )
     found = json.loads(done.stdout)
     assert (done.returncode, found["code"], done.stderr) == (0, 0, "")
