@@ -45,7 +45,7 @@ def built(make, *args):
 
 
 def predictions_without_each(model, target):
-    """Predictions with the messages of each relevant edge of one target masked, one row for each."""
+    """Predict with the messages of each relevant edge of one target masked, one row for each."""
     graphs = model.computation_graphs([target])
     count = int(graphs.num_edges[0])
 
@@ -72,7 +72,10 @@ class Relations(nn.Module):
 
 
 def literal_relations(layer, x, data, silenced):
-    """By the book: for each node and relation the mean of its messages, the silenced one being 0."""
+    """Compute the layer by its definition.
+
+    Each node gets the mean of its messages for each relation; the silenced message is 0.
+    """
     weight = (
         layer.weight
         if layer.num_bases is None
@@ -316,7 +319,10 @@ def test_columns_are_followed_through(make, wanted):
 
 
 def test_attention_with_a_renumbered_selection_is_masked_by_gradient_and_by_hand():
-    """Explainers that differentiate give edge scores there, those of a small change of each factor."""
+    """Gradient explainers give edge scores there.
+
+    The scores equal those of a small change of each factor.
+    """
     many = [graph(7 + seed, seed) for seed in range(4)]
     net = built(Pooled, POOLS["TopK"])
     net.second = GATConv(16, 16).double()

@@ -72,7 +72,10 @@ def test_a_union_that_does_not_fit_is_halved_and_nothing_else_changes(model, bat
 def test_one_copy_that_does_not_fit_is_named(model, batch):
     with pytest.raises(
         OutOfMemory,
-        match=r"one copy of the computation graph of target \d+ \(\d+ nodes, \d+ edges\) does not fit",
+        match=(
+            r"one copy of the computation graph of target \d+ \(\d+ nodes, \d+ edges\) does not "
+            r"fit"
+        ),
     ):
         model.map(Scarce(model, 0, ERRORS["cpu"]), batch, kind="scarce")
 
@@ -135,9 +138,8 @@ def test_peak_memory_stays_inside_the_budget(layer, budget, graph):
         with Live() as live:
             rows = model.map(work, batch, of, kind="counted")
     assert len(rows) == 3000
-    assert (
-        live.peak <= budget + rows.nbytes + 12 * of.nbytes
-    )  # beside the unions: rows, and the plan's few numbers per copy
+    # beside the unions: rows, and the plan's few numbers per copy
+    assert live.peak <= budget + rows.nbytes + 12 * of.nbytes
     assert max(sizes) > 1, "a budget that allows a union must be used"
 
 

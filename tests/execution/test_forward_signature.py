@@ -98,9 +98,8 @@ class Remembering(nn.Module):
 def compiled(how, net, *inputs):
     """A module that `torch.jit` made."""
     with torch.random.fork_rng(), warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # torch.jit is deprecated, and tracing takes sizes for constants
+        # torch.jit is deprecated, and tracing takes sizes for constants
+        warnings.simplefilter("ignore")
         return (
             torch.jit.script(net)
             if how == "script"
@@ -270,7 +269,10 @@ def test_whole_numbers_are_not_made_floats_where_a_network_embeds_them():
     data.x = torch.randint(10, (40, 1), generator=torch.Generator().manual_seed(0))
     with pytest.raises(
         BadGraph,
-        match=r"looks whole numbers up in an embedding \(net\.words\), which \.float\(\) would break",
+        match=(
+            r"looks whole numbers up in an embedding \(net\.words\), "
+            r"which \.float\(\) would break"
+        ),
     ) as told:
         gg.NodeClassificationModel(build(Words), data)
     assert (

@@ -135,7 +135,10 @@ def test_a_layer_with_a_cache_of_its_own_and_one_that_does_not_normalise_are_lef
 
 
 class Attentive(nn.Module):
-    """Two attention layers, the second with another filling for the attributes of its self-loops."""
+    """Two attention layers.
+
+    The second one fills the attributes of its self-loops in another way.
+    """
 
     def __init__(self, conv, edge_dim=None) -> None:
         super().__init__()

@@ -1,4 +1,7 @@
-"""Positions of copies in a union: each starts at a multiple of 16 rows, with filling between them."""
+"""Positions of copies in a union.
+
+Each copy starts at a multiple of 16 rows. The rows between copies are filling.
+"""
 
 from dataclasses import dataclass
 

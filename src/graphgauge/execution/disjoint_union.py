@@ -1,9 +1,9 @@
 """Disjoint unions: many computation graphs, or many edited copies of a few, as one graph for one
 call.
 
-Copy k of a union is a copy of computation graph ``graph_index[k]``. The copies are laid out one after
-another by tensor operations only. No message crosses between copies, so one call of the network
-serves them all.
+Copy k of a union is a copy of computation graph ``graph_index[k]``. The copies are laid out one
+after another by tensor operations only. No message crosses between copies, so one call of the
+network serves them all.
 
 On a CPU, the last bits of a row of a matrix product depend on its position in memory and on the
 number of rows, and those of a vectorised function (sigmoid, elu ...) on the distance to the end.

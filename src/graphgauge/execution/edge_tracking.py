@@ -5,10 +5,10 @@ another, and layers behind TopKPooling on the edges between the remaining nodes,
 Such lists are made of ``edge_index`` by selecting, reordering and renumbering columns. The
 operations show where the columns come from, whoever wrote the network:
 
-    selecting       edge_index[:, kept], row[kept], index_select, slices         the selected columns
-    reordering      edge_index[:, order], flip                                   in another order
-    renumbering     number[row], row + offset                                    the same columns
-    joining         stack, cat, with self-loops for example                      -1 for added columns
+    selecting       edge_index[:, kept], row[kept], index_select, slices     the selected columns
+    reordering      edge_index[:, order], flip                               in another order
+    renumbering     number[row], row + offset                                the same columns
+    joining         stack, cat, with self-loops for example                  -1 for added columns
 
 The result of any other operation (a product of adjacency matrices, a search for neighbours) belongs
 to no edge.
@@ -22,9 +22,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-_ColumnOrigin = tuple[
-    int, Tensor
-]  #: along which dimension the edges lie, and the number of each; -1: none of the graph's
+#: along which dimension the edges lie, and the number of each; -1: none of the graph's
+_ColumnOrigin = tuple[int, Tensor]
 _OriginLookup = Callable[[Any], _ColumnOrigin | None]
 
 _aten = torch.ops.aten

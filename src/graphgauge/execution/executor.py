@@ -1,6 +1,8 @@
 """The executor: runs work on many copies of computation graphs inside a memory budget.
 
-    outputs = executor.map(work, graphs, index)        work: union of some copies -> (copies, ...) tensor
+    outputs = executor.map(work, graphs, index)
+
+with work: union of some copies -> (copies, ...) tensor.
 
 Copies are processed in their order in as few unions as the budget allows. The cost of one copy is
 measured once per kind of work, by counting the bytes that it allocates. A union that still does not
@@ -132,7 +134,10 @@ class Executor(NetworkPass):
         kind: str,
         probe: Callable[[GraphBatch], object] | None = None,
     ) -> None:
-        """Run ``work`` on unions of as many copies at a time as fit; `for_each` explains the rest."""
+        """Run ``work`` on unions of as many copies as fit at a time.
+
+        `for_each` documents the arguments.
+        """
         filled = self._plan(probe or work, copies, kind)
         start, most = 0, len(copies)
         while start < len(copies):

@@ -1,9 +1,10 @@
 """How to call the user's network, found from its signature.
 
-    net(x, edge_index)                        other attributes of ``data`` that forward names: by keyword
+    net(x, edge_index)                        passes other attributes of ``data`` that forward names
+                                              by keyword
     net(x, edge_index, edge_label_index=...)  for links
     net.decode(net.encode(x, edge_index), edge_label_index)     also for links
-    forward(net, g)                           a function of the user; g is a ``Data`` with everything
+    forward(net, g)                           a user's function; g is a ``Data`` with everything
 
 ``batch`` is passed if data has it, if forward requires it, and if copies in one union have to be
 told apart.
@@ -22,10 +23,8 @@ from torch_geometric.data import Data
 from graphgauge.core import BadModel
 
 ForwardFunction = Callable[[Module, Data], Tensor]
-_RESERVED_ARGUMENTS = (
-    "edge_label_index",
-    "batch",
-)  #: arguments that come from us, not from ``data``
+#: arguments that come from us, not from ``data``
+_RESERVED_ARGUMENTS = ("edge_label_index", "batch")
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,9 @@ class ForwardAdapter:
 
     def encode(self, g: Data) -> Tensor:
         """Node embeddings of an encode/decode network."""
-        return _check_output_tensor(self.net.encode(g.x, g.edge_index, **self.arguments(g)))  # type: ignore[operator]
+        arguments = self.arguments(g)
+        nodes = self.net.encode(g.x, g.edge_index, **arguments)  # type: ignore[operator]
+        return _check_output_tensor(nodes)
 
     def decode(self, z: Tensor, pairs: Tensor) -> Tensor:
         """Raw rows for ``pairs`` (2, P) of nodes with embeddings ``z``."""
@@ -248,20 +249,32 @@ def _describe_non_tensor(output: Any) -> str:
         kept = [key for key, value in output.items() if isinstance(value, Tensor)]
         listed = ", ".join(map(_describe_entry, output.items())) or "no keys"
         pick = f"[{kept[0]!r}]" if kept else "[key]"
-        return f"a {type(output).__name__} with {listed}; one tensor is needed. Pick the right part, for example {call}{pick}."
+        return (
+            f"a {type(output).__name__} with {listed}; one tensor is needed. Pick the right part, "
+            f"for example {call}{pick}."
+        )
     if isinstance(output, (tuple, list)):
         kept = [k for k, value in enumerate(output) if isinstance(value, Tensor)]
         listed = ", ".join(map(_describe_entry, enumerate(output))) or "nothing in it"
         names = getattr(output, "_fields", None)
         pick = (f".{names[kept[0]]}" if names else f"[{kept[0]}]") if kept else "[0]"
-        return f"a {type(output).__name__} with {listed}; one tensor is needed. Pick the right part, for example {call}{pick}."
-    return f"a {type(output).__name__}, one tensor is needed. Pick the right part of it, for example {call}.logits."
+        return (
+            f"a {type(output).__name__} with {listed}; one tensor is needed. Pick the right part, "
+            f"for example {call}{pick}."
+        )
+    return (
+        f"a {type(output).__name__}, one tensor is needed. Pick the right part of it, for example "
+        f"{call}.logits."
+    )
 
 
 def _describe_entry(entry: tuple[Any, Any]) -> str:
     """Describe a key and its value."""
     key, value = entry
-    return f"{key!r}: {f'tensor {tuple(value.shape)}' if isinstance(value, Tensor) else type(value).__name__}"
+    return (
+        f"{key!r}: "
+        f"{f'tensor {tuple(value.shape)}' if isinstance(value, Tensor) else type(value).__name__}"
+    )
 
 
 def _check_output_tensor(output: Any) -> Tensor:

@@ -5,9 +5,10 @@ copies of a few graphs, the rows of x repeat, or differ from each other in a few
 map of all rows then follows from the map of a few:
 
     rows that repeat            (x W')_i = (table W')_index[i]
-    rows that are mostly 0      (x W')_i = Σ_e in row i  entry_e W_column[e]     differentiable in the entries
+    rows that are mostly 0      (x W')_i = Σ_e in row i  entry_e W_column[e]
+                                (differentiable in the entries)
 
-So a network is given an `LazyFeatureTensor` tensor. Its linear map is computed in the short way. Any other
+So a network is given a `LazyFeatureTensor`. Its linear map is computed in the short way. Any other
 operation writes it out first and gets an ordinary tensor. With 1,433 features a copy takes a
 hundredth of the memory.
 """
@@ -259,14 +260,15 @@ class LazyFeatureTensor(Tensor):
         ):
             return args[0]
         if torch.is_grad_enabled() and func not in _METADATA_CALLS:
-            args, kwargs = tree_map(
-                materialise_features, (args, kwargs)
-            )  # above autograd, so that gradients find their way
+            # above autograd, so that gradients find their way
+            args, kwargs = tree_map(materialise_features, (args, kwargs))
         with torch._C.DisableTorchFunctionSubclass():
             return func(*args, **kwargs)
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         """Write the features out and run the operation."""
         if func._schema.is_mutable:
             raise BadModel(

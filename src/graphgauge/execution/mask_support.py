@@ -38,7 +38,10 @@ def _has_faithful_aggregation(layer: MessagePassing) -> bool:
 def edge_score_sources(mask_support: str, uses_edges: bool) -> str:
     """Which explainers give edges scores, and how these can be measured, as text."""
     if not uses_edges:
-        return "none that mean anything: no edge changes a prediction, since the network does not use the graph's edges"
+        return (
+            "none that mean anything: no edge changes a prediction, since the network does not "
+            "use the graph's edges"
+        )
     if mask_support == "exact":
         return "every explainer"
     if mask_support.startswith("refused"):

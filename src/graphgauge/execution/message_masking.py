@@ -149,8 +149,8 @@ class EdgeFactors(MessageScaling):
         return sent.times(sent.factors(self.factor, 1.0))
 
 
-#: number of a call of `propagate` -> which edges it used (see `_match_layer_edges`), how many, and how many
-#: columns there were
+#: number of a call of `propagate` -> which edges it used (see `_match_layer_edges`), how many, and
+#: how many columns there were
 EdgeUse = dict[int, tuple[Tensor | None, int, int]]
 #: number of a call of `propagate` -> which of its messages can arrive (see `reach`), and how many
 #: there were
@@ -305,7 +305,10 @@ def _match_layer_edges(layer: str, edge_index: Tensor, used: Any) -> Tensor | No
 
 def _explain_unmaskable(layer: str) -> str:
     """The message of the error for a layer whose messages cannot be matched to edges."""
-    return f"edges cannot be masked in {layer}: it sends its messages along other edges than the graph's. Use edge_removal='drop'."
+    return (
+        f"edges cannot be masked in {layer}: it sends its messages along other edges than the "
+        "graph's. Use edge_removal='drop'."
+    )
 
 
 def _check_tracked_edges(layer: str, edge_index: Tensor, used: Tensor, column: Tensor) -> None:

@@ -10,9 +10,9 @@ that can arrive. Degrees and attention are computed before, on all edges. Before
 this, the rounds are traced, and a probe tests that the network's rows stay the same.
 
 On a CPU each copy's messages still start at a multiple of 16, with messages between filling nodes
-in the gaps (`GraphBatch`). Yet with far fewer rows a matrix product may take another path and change its
-last bits. So on a CPU only layers are pruned whose messages are numbers times rows, in which no bit
-depends on its place.
+in the gaps (`GraphBatch`). Yet with far fewer rows a matrix product may take another path and
+change its last bits. So on a CPU only layers are pruned whose messages are numbers times rows, in
+which no bit depends on its place.
 """
 
 from collections.abc import Iterator

@@ -68,7 +68,8 @@ class NormalisedEdges(_EdgeMemo):
             return
         self.remember(source)
         layer.cached = True  # type: ignore[assignment]
-        layer._cached_edge_index = self.made.get(self.key(layer, found["x"]))  # type: ignore[assignment]
+        made = self.made.get(self.key(layer, found["x"]))
+        layer._cached_edge_index = made  # type: ignore[assignment]
 
     def after(self, layer: Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
         """Store what the layer computed."""
