@@ -41,7 +41,8 @@ def prediction_divergence(
     if model.task == "regression":
         spread = model.spread or 1.0  # type: ignore[attr-defined]
         return ((model.interpret(raw) - first) / spread).square()
-    log_prob = class_log_probabilities(raw, model.kind).clamp(min=_MIN_LOG_PROBABILITY)  # type: ignore[attr-defined]
+    log_prob = class_log_probabilities(raw, model.kind)  # type: ignore[attr-defined]
+    log_prob = log_prob.clamp(min=_MIN_LOG_PROBABILITY)
     everything = (torch.xlogy(first, first) - first * log_prob).sum(1)
     if chosen is None:
         return everything

@@ -74,8 +74,8 @@ def find_explainer_class(name: str) -> type[BaseExplainer]:
         return _load_plugin(plugs)
     if plugs:
         warnings.warn(
-            f"the explainer {name!r} of {_join_package_names(plugs)} is left out: {source} has one of that "
-            "name. Rename the plug-in.",
+            f"the explainer {name!r} of {_join_package_names(plugs)} is left out: {source} has "
+            "one of that name. Rename the plug-in.",
             GraphgaugeWarning,
             stacklevel=3,
         )
@@ -136,16 +136,16 @@ def _load_plugin(plugs: list[EntryPoint]) -> type[BaseExplainer]:
     """Import the class of a plug-in. Errors name the package that offers it."""
     if len(plugs) > 1:
         raise BadSetting(
-            f"the explainer {plugs[0].name!r} is offered by {_join_package_names(plugs)}: uninstall all but "
-            "one."
+            f"the explainer {plugs[0].name!r} is offered by {_join_package_names(plugs)}: "
+            "uninstall all but one."
         )
     (plug,) = plugs
     try:
         explainer = plug.load()
     except Exception as error:
         raise MissingExtra(
-            f"the explainer {plug.name!r} comes from {_join_package_names(plugs)} ({plug.value}), which "
-            f"cannot be imported: {type(error).__name__}: {error}. Update that package, or "
+            f"the explainer {plug.name!r} comes from {_join_package_names(plugs)} ({plug.value}), "
+            f"which cannot be imported: {type(error).__name__}: {error}. Update that package, or "
             "uninstall it."
         ) from error
     if not (isinstance(explainer, type) and issubclass(explainer, BaseExplainer)):
