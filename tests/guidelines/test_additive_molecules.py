@@ -20,9 +20,10 @@ from graphgauge.guidelines.aggregation import aggregate_run
 from graphgauge.guidelines.paired_comparisons import compare_explainers, compare_subject_with_random
 
 ATOMS = torch.tensor([0.0, 0.2, 1.0, -1.0])  #: what an atom of each kind adds to the value
+#: and a bond
 BONDS = torch.tensor(
     [[0.0, 0.0, 0.5, 0.0], [0.0, 0.0, 0.0, 0.0], [0.5, 0.0, 2.0, 0.0], [0.0, 0.0, 0.0, -2.0]]
-)  #: and a bond
+)
 QUICK = {"timed": 1, "trials": (20, 20), "twin_trials": 20, "stability": "none"}
 
 
@@ -88,8 +89,9 @@ def esol():
         return None
     data = {name: torch.from_numpy(own) for name, own in np.load(path).items()}
     sizes = data["num_nodes"].tolist(), data["num_edges"].tolist()
-    parts = zip(*(data[name].split(size, axis) for name, size, axis in (
-        ("x", sizes[0], 0), ("edge_index", sizes[1], 1), ("edge_attr", sizes[1], 0))), data["y"], strict=True)  # fmt: skip
+    split = (("x", sizes[0], 0), ("edge_index", sizes[1], 1), ("edge_attr", sizes[1], 0))
+    columns = [data[name].split(size, axis) for name, size, axis in split]
+    parts = zip(*columns, data["y"], strict=True)
     return [
         Data(x=x.float(), edge_index=edges.long(), edge_attr=bonds.float(), y=y)
         for x, edges, bonds, y in parts

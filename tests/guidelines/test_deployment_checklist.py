@@ -27,7 +27,8 @@ def test_selection():
     numbers = {"input_x_gradient": GOOD, "saliency": good(time=9)}
     assert points(numbers)["selection"].state == "done"
     assert points(numbers, "input_x_gradient")["selection"].evidence.startswith(
-        "input_x_gradient: measured beside saliency and chosen (it alone of 2 explainers fails no verdict)"
+        "input_x_gradient: measured beside saliency and chosen (it alone of 2 explainers fails no "
+        "verdict)"
     )
     own = points(numbers, "saliency")["selection"]
     assert (own.state, own.evidence) == (
@@ -44,7 +45,8 @@ def test_an_explainer_that_was_compared_with_no_other_was_not_chosen():
         own = points(numbers)["selection"]
         assert own.state == "not done"
         assert own.evidence.startswith(
-            "input_x_gradient was compared with no other explainer, so nothing was chosen; paper: inp"
+            "input_x_gradient was compared with no other explainer, so nothing was chosen; paper: "
+            "inp"
         )
 
 

@@ -40,7 +40,8 @@ def test_pertinence_below_half_with_the_tied_variant():
         "pertinence_below_half", {"lrp": good(edge_pertinence=values, edge_pertinence_tied=0.66)}
     )
     assert own.text == (
-        "Edge pertinence of lrp is below 0.5 on 31 of 100 (31 %) targets, mean 0.683; with ties as half the mean is 0.66"
+        "Edge pertinence of lrp is below 0.5 on 31 of 100 (31 %) targets, mean 0.683; with ties "
+        "as half the mean is 0.66"
     )
     assert own.advice.startswith("use the tied variant")
     assert own.source == "paper"
@@ -127,9 +128,8 @@ def test_unlike_the_benchmark():
         == []
     )
     assert found("unlike_benchmark", {"mine": GOOD}) == []
-    assert (
-        found("unlike_benchmark", numbers, summary=table.assign(sd=float("nan"))) == []
-    )  # no SD, no saying
+    # no SD, no saying
+    assert found("unlike_benchmark", numbers, summary=table.assign(sd=float("nan"))) == []
 
 
 def test_a_small_difference_is_none_however_small_the_sd():
@@ -205,7 +205,8 @@ def test_constant_scores():
 def test_never_flipped():
     own = only("never_flipped", {"lrp": good(edge_ec=[100.0] * 43 + [8.0] * 57)})
     assert own.text == (
-        "The prediction never changes on 43 of 100 (43 %) targets of lrp (edge side), so its mean EC of 47.56 mixes two things"
+        "The prediction never changes on 43 of 100 (43 %) targets of lrp (edge side), so its mean "
+        "EC of 47.56 mixes two things"
     )
     assert found("never_flipped", {"lrp": good(edge_ec=[100.0] * 24 + [8.0] * 76)}) == []
 
@@ -216,24 +217,23 @@ def test_explainers_that_are_the_same():
         "same_explainers",
         {"saliency": numbers, "guided_backprop": numbers, "lrp": good(edge_ec=9, feature_ec=9)},
     )
-    assert (
-        own.text
-        == "saliency and guided_backprop have the same numbers (feature and edge side) on all 100 targets"
+    assert own.text == (
+        "saliency and guided_backprop have the same numbers (feature and edge side) on all "
+        "100 targets"
     )
     assert "plain gradient" in own.advice
     other = {**numbers, "edge_pertinence": [*SPREAD[:-1], 0.5], "feature_pertinence": 0.8}
     assert found("same_explainers", {"saliency": numbers, "guided_backprop": other}) == []
-    assert (
-        found("same_explainers", {"saliency": GOOD, "lrp": GOOD}) == []
-    )  # equal, but nothing that could differ
+    # equal, but nothing that could differ
+    assert found("same_explainers", {"saliency": GOOD, "lrp": GOOD}) == []
     assert "wraps the other" in only("same_explainers", {"mine": numbers, "yours": numbers}).advice
 
 
 def test_a_deterministic_explainer_that_changes():
     own = only("changing_deterministic", {"lrp": good(edge_stability=[0.98] * 2 + [1.0] * 98)})
-    assert (
-        own.text
-        == "Edge stability of lrp, which is deterministic, is below 1 on 2 of 100 (2 %) targets (least 0.98)"
+    assert own.text == (
+        "Edge stability of lrp, which is deterministic, is below 1 on 2 of 100 (2 %) targets "
+        "(least 0.98)"
     )
     assert (
         found("changing_deterministic", {"lrp": GOOD, "gnn_explainer": good(edge_stability=0.9)})
@@ -281,7 +281,8 @@ def test_no_better_than_the_random_explainer_of_the_run():
         {"lrp": half, "random": good(edge_pertinence_tied=0.5, feature_pertinence_tied=0.5)},
     )
     assert own.text.startswith(
-        "Edge pertinence (ties half) of lrp beats that of 'random' on 50 of 100 (50 %) targets (sign test p = 0.54"
+        "Edge pertinence (ties half) of lrp beats that of 'random' on 50 of 100 (50 %) targets "
+        "(sign test p = 0.54"
     )
     assert own.numbers["p"] == pytest.approx(binomial_tail(50, 100, 0.5))
     clear = good(edge_pertinence=[0.9] * 60 + [0.3] * 40)
@@ -308,9 +309,8 @@ def test_ec_and_change_are_looked_at_beside_random():
         edge_ec=[4.0, 6.0] * 50,
         edge_pertinence_abs=same,
     )
-    assert (
-        found("no_better_than_random", {"lrp": mine, "random": chance}) == []
-    )  # one edit fewer on each target
+    # one edit fewer on each target
+    assert found("no_better_than_random", {"lrp": mine, "random": chance}) == []
     mine["edge_ec"] = [5.0, 7.0] * 50
     own = only("no_better_than_random", {"lrp": mine, "random": chance})
     assert "; Edge effective compactness 6 against 6" in own.text
@@ -322,7 +322,8 @@ def test_measures_that_contradict_each_other():
     numbers = {"ig": good(edge_pertinence_tied=0.75, edge_ec=[4.0, 6.0] * 50), "random": chance}
     own = only("contradiction", numbers)
     assert own.text.startswith(
-        "The edge side of ig is worse than random: Edge effective compactness 5 against 3, difference 2 [1.8, 2.2] over 100 targets"
+        "The edge side of ig is worse than random: Edge effective compactness 5 against 3, "
+        "difference 2 [1.8, 2.2] over 100 targets"
     )
     assert (
         "although other measures are better: Edge pertinence (ties half) 0.75 against 0.5"
@@ -346,7 +347,10 @@ def test_a_run_without_a_random_explainer():
 @pytest.mark.parametrize("seed", range(6))
 def test_a_finding_of_no_better_than_random_forbids_a_pass_and_its_absence_does_not(seed):
     draw = random.Random(seed)
-    scores = lambda centre: [min(1.0, max(0.0, draw.gauss(centre, 0.2))) for _ in range(40)]  # noqa: E731
+
+    def scores(centre):
+        return [min(1.0, max(0.0, draw.gauss(centre, 0.2))) for _ in range(40)]
+
     numbers = {
         name: good(
             edge_pertinence_tied=scores(centre),
@@ -411,9 +415,9 @@ def test_explainers_compared_on_different_targets():
         "unequal_targets",
         {"lrp": GOOD, "saliency": good(edge_ec=["nan_attribution"] * 4 + [8.0] * 96)},
     )
-    assert (
-        own.text
-        == "Explainers are compared on different targets (edge side): 96 are shared by all, but lrp 100"
+    assert own.text == (
+        "Explainers are compared on different targets (edge side): 96 are shared by all, but "
+        "lrp 100"
     )
     assert found("unequal_targets", {"lrp": GOOD, "saliency": GOOD}) == []
 

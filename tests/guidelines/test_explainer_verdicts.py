@@ -228,9 +228,8 @@ def test_an_interval_that_crosses_the_threshold_is_a_warning():
 
 def test_what_the_paper_says_of_a_band_is_told_where_it_applies_only():
     assert "balanced classes" in one("edge_pertinence").reason
-    assert (
-        "balanced classes" not in one("edge_pertinence", edge_pertinence_abs=0.7).reason
-    )  # a regression
+    # a regression
+    assert "balanced classes" not in one("edge_pertinence", edge_pertinence_abs=0.7).reason
     results = run(dict.fromkeys(("lrp", "mine"), GOOD))
     said = {
         own.explainer: own.reason for own in verdicts(results) if own.metric == "edge_stability"
@@ -304,9 +303,8 @@ def test_stability_that_permuted_scores_reach_is_vacuous():
     own = one("feature_stability", feature_stability=0.965, feature_stability_corrected=0.0)
     assert (own.outcome, own.is_vacuous) == ("warn", True)
     assert "a permutation of the scores reaches 0.965 and passes by 0.165" in own.reason
-    own = one(
-        "feature_stability", feature_stability=0.965, feature_stability_corrected=0.9
-    )  # chance 0.65
+    # chance 0.65
+    own = one("feature_stability", feature_stability=0.965, feature_stability_corrected=0.9)
     assert (own.outcome, own.is_vacuous) == ("pass", False)
     own = one("feature_stability", feature_stability=1.0, feature_stability_corrected=1.0)
     assert (own.outcome, own.is_vacuous) == ("pass", False)
@@ -440,9 +438,14 @@ def regression_run(explainer, n=60):
     than theirs.
     """
     chance = good(
-        edge_pertinence_tied=spread_out(0.5, 0.1, 1, n), edge_pertinence_abs=spread_out(0.5, 0.1, 2, n), edge_ec=[3.0] * n,
-        feature_pertinence=0.5, feature_pertinence_tied=0.5, feature_pertinence_abs=0.5, feature_ec=20.0,
-    )  # fmt: skip
+        edge_pertinence_tied=spread_out(0.5, 0.1, 1, n),
+        edge_pertinence_abs=spread_out(0.5, 0.1, 2, n),
+        edge_ec=[3.0] * n,
+        feature_pertinence=0.5,
+        feature_pertinence_tied=0.5,
+        feature_pertinence_abs=0.5,
+        feature_ec=20.0,
+    )
     own = good(feature_pertinence_tied=0.9, feature_pertinence_abs=0.9, **explainer)
     return run({"integrated_gradients": own, "random": chance}, n, Settings(headline="twins"))
 
@@ -463,7 +466,10 @@ def test_tied_pertinence_above_its_threshold_does_not_pass_where_ec_is_worse_tha
     }
     assert (found["edge_ec"].outcome, found["edge_ec"].status) == ("fail", "worse_than_random")
     assert re.search(
-        r"it is worse than that of 'random': 4\.\d+ against 3, difference 1\.\d+ \[1\.\d+, 2\.\d+\] over 60 targets",
+        (
+            r"it is worse than that of 'random': 4\.\d+ against 3, difference 1\.\d+ \[1\.\d+, "
+            r"2\.\d+\] over 60 targets"
+        ),
         found["edge_ec"].reason,
     )
     assert (found["edge_pertinence"].outcome, found["edge_pertinence"].status) == (
@@ -471,9 +477,9 @@ def test_tied_pertinence_above_its_threshold_does_not_pass_where_ec_is_worse_tha
         "contradiction",
     )
     assert (
-        "this contradicts another measure: edge effective compactness is worse than that of 'random' (4."
-        in (found["edge_pertinence"].reason)
-    )
+        "this contradicts another measure: edge effective compactness is worse than that of "
+        "'random' (4."
+    ) in (found["edge_pertinence"].reason)
     assert found["feature_pertinence"].outcome == "pass"
     assert check(results, wanted).code == 1
     assert "2 of 7 fail beside random scores" in check(results, wanted).reason
@@ -539,7 +545,7 @@ def test_no_explainer_that_is_clearly_worse_than_random_in_any_faithfulness_meas
 
 
 def test_random_explainers_do_not_pass():
-    """Ten explainers that are random: pertinence reaches the threshold, for here chance does too."""
+    """Ten random explainers reach the threshold of pertinence, as chance does here."""
     draw = np.random.default_rng(0)
     numbers = {
         name: good(
@@ -635,9 +641,8 @@ def test_the_check_passes_fails_or_is_incomplete():
     found = check(run({"mine": GOOD, "other": good(edge_pertinence=0.2)}), wanted)
     assert (found.code, found.reason) == (1, "1 of 14 numbers miss their threshold")
     assert check(run({"mine": good(edge_pertinence="nan_attribution")}), wanted).code == 3
-    assert (
-        check(run({"mine": GOOD}), Requirements()).code == 3
-    )  # the number of features is not known
+    # the number of features is not known
+    assert check(run({"mine": GOOD}), Requirements()).code == 3
     assert check(run({}), wanted).code == 3
     no_scores = {metric: "no_scores" for metric in GOOD if metric != "time"}
     assert check(run({"mine": {**no_scores, "time": 0.1}}), wanted).code == 3
@@ -661,8 +666,11 @@ def test_one_side_can_be_judged_alone():
     results = run({"mine": good(feature_pertinence=0.1)})
     assert check(results, Requirements(focus="edge")).code == 0
     assert {own.metric for own in verdicts(results, Requirements(focus="edge"))} == {
-        "edge_pertinence", "edge_ec", "edge_stability", "time",
-    }  # fmt: skip
+        "edge_pertinence",
+        "edge_ec",
+        "edge_stability",
+        "time",
+    }
 
 
 @pytest.mark.parametrize(

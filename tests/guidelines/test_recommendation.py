@@ -56,11 +56,12 @@ def test_the_most_faithful_explainer_is_chosen_however_slow_it_is_below_the_limi
     )
     assert found.chosen == "my_own"
     assert found.others["input_x_gradient"] == (
-        "my_own is better in edge_pertinence (0.85 against 0.8, difference 0.05 [0.05, 0.05] over 100 targets)"
+        "my_own is better in edge_pertinence (0.85 against 0.8, difference 0.05 [0.05, 0.05] over "
+        "100 targets)"
     )
-    assert (
-        found.reason
-        == "2 of 2 explainers fail no verdict; of these my_own is the most faithful (pertinence and EC)"
+    assert found.reason == (
+        "2 of 2 explainers fail no verdict; of these my_own is the most faithful (pertinence "
+        "and EC)"
     )
 
 
@@ -90,9 +91,9 @@ def test_the_hierarchy_breaks_ties_within_the_intervals_only():
     found = best({"integrated_gradients": good(**close, time=0.4), "input_x_gradient": first})
     assert found.chosen == "input_x_gradient"
     assert found.reason == (
-        "2 of 2 explainers fail no verdict; input_x_gradient, integrated_gradients are equally faithful within their 95 % "
-        "intervals, and input_x_gradient is number 1 in the paper's hierarchy, "
-        "integrated_gradients is number 2 in the paper's hierarchy"
+        "2 of 2 explainers fail no verdict; input_x_gradient, integrated_gradients are equally "
+        "faithful within their 95 % intervals, and input_x_gradient is number 1 in the paper's "
+        "hierarchy, integrated_gradients is number 2 in the paper's hierarchy"
     )
     assert found.others["integrated_gradients"].startswith(
         "as good as input_x_gradient within their 95 % intervals; input_x_gradi"
@@ -163,7 +164,10 @@ def test_an_explainer_that_is_made_better_is_recommended_and_passes_and_random_o
     """
     draw = np.random.default_rng(seed)
     scores = lambda centre: np.clip(draw.normal(centre, 0.2, 100), 0, 1).tolist()  # noqa: E731
-    edits = lambda mean: np.minimum(draw.geometric(1 / mean, 100), 100).astype(float).tolist()  # noqa: E731
+
+    def edits(mean):
+        return np.minimum(draw.geometric(1 / mean, 100), 100).astype(float).tolist()
+
     made = lambda centre, mean: good(  # noqa: E731
         **{f"{side}_pertinence_tied": scores(centre) for side in ("edge", "feature")},
         **{f"{side}_ec": edits(mean) for side in ("edge", "feature")},
@@ -186,7 +190,8 @@ def test_if_all_miss_a_threshold_the_least_bad_is_named_as_such():
     found = best({"lrp": good(edge_pertinence=0.3), "saliency": good(edge_pertinence=0.2)})
     assert found.chosen == "lrp"
     assert found.reason.startswith(
-        "every one of 2 explainers fails a verdict (lrp: it misses edge_pertinence (0.3 against 0.6)), so do not rely on it"
+        "every one of 2 explainers fails a verdict (lrp: it misses edge_pertinence (0.3 against "
+        "0.6)), so do not rely on it"
     )
 
 
@@ -206,9 +211,8 @@ def test_who_is_not_shown_to_be_better_than_random_comes_after_those_who_are():
         "input_x_gradient": "nothing shows that all its scores are better than random"
     }
     alone = best({name: numbers[name] for name in ("input_x_gradient", "random")})
-    assert (
-        alone.reason
-        == "input_x_gradient is not shown to be better than random on every side, so do not rely on it"
+    assert alone.reason == (
+        "input_x_gradient is not shown to be better than random on every side, so do not rely on it"
     )
 
 
@@ -235,9 +239,9 @@ def test_disagreements_with_the_paper_are_shown():
 
 def test_the_papers_choice_and_transferability_stand_beside_the_answer():
     found = best({"lrp": GOOD}, is_link=True)
-    assert (
-        found.paper
-        == "input_x_gradient, else integrated_gradients or guided_backprop (edges); it says to avoid graphmask"
+    assert found.paper == (
+        "input_x_gradient, else integrated_gradients or guided_backprop (edges); it says to "
+        "avoid graphmask"
     )
     assert [each.split(",")[0] for each in found.transfer] == [
         "pertinence: medium",
@@ -307,9 +311,9 @@ def test_every_number_of_a_reason_is_a_number_of_the_explainers():
     )
     text = str(found)
     assert (
-        "saliency: lrp is better in edge_pertinence (0.71 against 0.69, difference 0.02 [0.02, 0.02]"
-        in text
-    )
+        "saliency: lrp is better in edge_pertinence (0.71 against 0.69, difference 0.02 "
+        "[0.02, 0.02]"
+    ) in text
     assert "deconvolution: it misses time (7 s against 5 s)" in text
     assert json.loads(json.dumps(found.record()))["numbers"]["lrp"]["edge_pertinence"] == 0.71
 
@@ -326,7 +330,8 @@ def test_the_papers_table_under_the_papers_thresholds_gives_the_papers_choice(ki
 def test_means_of_a_table_that_are_close_are_ties_for_the_hierarchy():
     reason = consult("link_classification", summary=paper_table()).others["integrated_gradients"]
     assert reason.startswith(
-        "as good as input_x_gradient to within 0.03 (pertinence) and 3 edits (EC); input_x_gradient is number 1"
+        "as good as input_x_gradient to within 0.03 (pertinence) and 3 edits (EC); "
+        "input_x_gradient is number 1"
     )
     quick = consult("link_classification", Requirements(latency="interactive"), paper_table())
     assert quick.others["integrated_gradients"] == "it misses time (0.73 s against 0.3 s)"
@@ -411,13 +416,21 @@ def test_the_document_has_the_four_steps_of_phase_1_and_the_numbers():
     found = consult("node_classification", wanted, paper_table())
     text = requirements_document(found, wanted)
     for part in (
-        "Kind of task: node classification", "Stakes: high-stakes", "Use: interactive", "Features: 1433",
-        "| Feature effective compactness | at most 143.3 |", "143.3 is 43.3 above the cap", "| Time | below 0.3 s |",
-        "a mask that was never trained reaches 0.965 and passes by 0.165", "First choice: **input_x_gradient**",
+        "Kind of task: node classification",
+        "Stakes: high-stakes",
+        "Use: interactive",
+        "Features: 1433",
+        "| Feature effective compactness | at most 143.3 |",
+        "143.3 is 43.3 above the cap",
+        "| Time | below 0.3 s |",
+        "a mask that was never trained reaches 0.965 and passes by 0.165",
+        "First choice: **input_x_gradient**",
         "| input_x_gradient | 0.94 | 0.86 | 25.1 | 38.4 | 1 | 1 | 0.01 s |",
         "- graphmask: it misses feature_pertinence (0.52 against 0.6)",
-        "EU AI Act", "Validate again when the model is trained again", "_to be filled in by the owner_",
-    ):  # fmt: skip
+        "EU AI Act",
+        "Validate again when the model is trained again",
+        "_to be filled in by the owner_",
+    ):
         assert part in text
     assert text.count("- [ ]") == 5 + 4
 
