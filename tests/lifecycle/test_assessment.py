@@ -1,4 +1,4 @@
-"""The assessment of a project: the answer, what is left out, and the score of the network itself."""
+"""The assessment of a project: the answer, what is left out, and the score of the network."""
 
 import pytest
 import torch

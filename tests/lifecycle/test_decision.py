@@ -1,4 +1,4 @@
-"""The decision file: what is written is read, an edit is noticed, and what changed since is told."""
+"""The decision file: reading returns what was written, and edits and later changes are reported."""
 
 import json
 from datetime import datetime, timedelta, timezone

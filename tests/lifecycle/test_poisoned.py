@@ -104,27 +104,58 @@ FLOATS = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 POISONED = {
     "a pickle": ("w.pkl", lambda mark: pickle.dumps(Bomb(mark))),
     "a pickle of the oldest protocol": ("w.bin", lambda mark: pickle.dumps(Bomb(mark), protocol=0)),
-    "a pickle of the newest protocol": ("w.ckpt", lambda mark: pickle.dumps(Bomb(mark), protocol=5)),
+    "a pickle of the newest protocol": (
+        "w.ckpt",
+        lambda mark: pickle.dumps(Bomb(mark), protocol=5),
+    ),
     "a pickle that builds": ("w.pth", lambda mark: pickle.dumps(Builder(mark))),
     "a pickle in a pickle": ("w.pt", lambda mark: pickle.dumps(Nested(mark))),
-    "a pickle that says it is safetensors": ("w.safetensors", lambda mark: pickle.dumps(Bomb(mark))),
-    "an old pickle that says it is safetensors": ("w.safetensors", lambda mark: pickle.dumps(Bomb(mark), protocol=0)),
+    "a pickle that says it is safetensors": (
+        "w.safetensors",
+        lambda mark: pickle.dumps(Bomb(mark)),
+    ),
+    "an old pickle that says it is safetensors": (
+        "w.safetensors",
+        lambda mark: pickle.dumps(Bomb(mark), protocol=0),
+    ),
     "torch's zip": ("w.pt", lambda mark: saved({"first.bias": Bomb(mark)})),
-    "torch's zip that says it is safetensors": ("w.safetensors", lambda mark: saved({"first.bias": Bomb(mark)})),
-    "torch's old format": ("w.pth", lambda mark: saved(Bomb(mark), _use_new_zipfile_serialization=False)),
-    "torch's old format as safetensors": ("w.safetensors", lambda mark: saved(Bomb(mark), _use_new_zipfile_serialization=False)),
+    "torch's zip that says it is safetensors": (
+        "w.safetensors",
+        lambda mark: saved({"first.bias": Bomb(mark)}),
+    ),
+    "torch's old format": (
+        "w.pth",
+        lambda mark: saved(Bomb(mark), _use_new_zipfile_serialization=False),
+    ),
+    "torch's old format as safetensors": (
+        "w.safetensors",
+        lambda mark: saved(Bomb(mark), _use_new_zipfile_serialization=False),
+    ),
     "torch's first format, a tar": ("w.tar", lambda mark: tarred(pickle.dumps(Bomb(mark)))),
-    "a zip with code": ("w.pt", lambda mark: zipped({"m/data.pkl": pickle.dumps(Bomb(mark)), "m/code/a.py": "import os"})),
-    "a zip with code, other letters": ("w.PT", lambda mark: zipped({"m/data.pkl": pickle.dumps(Bomb(mark)), "m/version": "3"})),
+    "a zip with code": (
+        "w.pt",
+        lambda mark: zipped({"m/data.pkl": pickle.dumps(Bomb(mark)), "m/code/a.py": "import os"}),
+    ),
+    "a zip with code, other letters": (
+        "w.PT",
+        lambda mark: zipped({"m/data.pkl": pickle.dumps(Bomb(mark)), "m/version": "3"}),
+    ),
     "a packed pickle": ("w.safetensors", lambda mark: gzip.compress(pickle.dumps(Bomb(mark)))),
     "an array of objects": ("w.npy", array),
     "an array of objects as safetensors": ("w.safetensors", array),
-    "safetensors with a pickle as its header": ("w.safetensors", lambda mark: headed(pickle.dumps(Bomb(mark)))),
-    "safetensors with a pickle behind its tensors": ("w.safetensors", lambda mark: save(good()) + pickle.dumps(Bomb(mark))),
-    "safetensors with a pickle as its metadata": (
-        "w.safetensors", lambda mark: headed({"__metadata__": {"net": repr(pickle.dumps(Bomb(mark)))}}),
+    "safetensors with a pickle as its header": (
+        "w.safetensors",
+        lambda mark: headed(pickle.dumps(Bomb(mark))),
     ),
-}  # fmt: skip
+    "safetensors with a pickle behind its tensors": (
+        "w.safetensors",
+        lambda mark: save(good()) + pickle.dumps(Bomb(mark)),
+    ),
+    "safetensors with a pickle as its metadata": (
+        "w.safetensors",
+        lambda mark: headed({"__metadata__": {"net": repr(pickle.dumps(Bomb(mark)))}}),
+    ),
+}
 
 #: files made to break a reader: bytes, and what the error says
 BROKEN = {
@@ -236,7 +267,8 @@ def test_the_library_has_no_way_of_reading_a_pickle_from_a_file():
             list(
                 unsafe_calls(
                     ast.parse(
-                        "torch.load(f); np.load(f, allow_pickle=True); np.load(f, allow_pickle=False)"
+                        "torch.load(f); np.load(f, allow_pickle=True); np.load(f, "
+                        "allow_pickle=False)"
                     )
                 )
             )

@@ -140,7 +140,10 @@ def test_targets_are_drawn_listed_or_read(tmp_path):
         (
             "words.txt",
             BadTarget,
-            "no node is called 'seventeen': a target is a number, such as 17, or a node's name, but no node has one",
+            (
+                "no node is called 'seventeen': a target is a number, such as 17, or a node's "
+                "name, but no node has one"
+            ),
         ),
         (
             "map.json",
@@ -198,7 +201,10 @@ def test_targets_go_by_name_too(tmp_path, level, given, expected):
         (
             "node",
             "Adam",
-            "no node is called 'Adam': a target is a number, such as 17, or a node's name such as 'Ada'",
+            (
+                "no node is called 'Adam': a target is a number, such as 17, or a node's name "
+                "such as 'Ada'"
+            ),
         ),
         ("link", "Ada", "target 'Ada' is not a link: say both of its ends, such as 3,5"),
         ("node", "-1", "target -1 is not in this data"),
@@ -263,7 +269,12 @@ def test_toml_says_the_same(tmp_path):
 def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
     path = tmp_path / "bad.yaml"
     path.write_text(
-        "model: net.py\ndata: g.safetensors\nlevel: nod\ntask: classification\nexplainers: [lrp, salience]\nepochs: 3\n"
+        "model: net.py\n"
+        "data: g.safetensors\n"
+        "level: nod\n"
+        "task: classification\n"
+        "explainers: [lrp, salience]\n"
+        "epochs: 3\n"
         "settings: {cap: 0, top_k: 1}\ntargets: {number: 0}\nuse: {stakes: huge, latncy: batch}\n"
         "thresholds: {speed: 1}\nnames: {colours: [red]}\nwrapping: {output: logit}\n"
     )
@@ -274,8 +285,8 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
     expected = [
         "line 1, model: String should match pattern",
         "line 3, level: No level is called 'nod'. Did you mean 'node'?",
-        "line 12, wrapping.output: Input should be 'logits', 'log_probs', 'probs', 'multi_label' or 'multi_label_logits', "
-        "but is 'logit'",
+        "line 12, wrapping.output: Input should be 'logits', 'log_probs', 'probs', 'multi_label' "
+        "or 'multi_label_logits', but is 'logit'",
         "line 5, explainers.1.name: No explainer is called 'salience'. Did you mean 'saliency'?",
         "line 7, settings: No setting is called 'top_k'.",
         "line 8, targets.number: Input should be greater than or equal to 1, but is 0",
@@ -350,7 +361,10 @@ def test_contradictions_are_told(tmp_path, keys, message):
         (
             {"arguments": {"width": 5}},
             BadModel,
-            r"the weights in .*w\.safetensors are not those of NodeNet: .* in the file and .* in the network",
+            (
+                r"the weights in .*w\.safetensors are not those of NodeNet: .* in the file and .* "
+                r"in the network"
+            ),
         ),
         ({"weights": "w.pt"}, BadFile, r"w\.pt may be a pickle.*Convert it first: .*save_file"),
         ({"weights": "none.safetensors"}, BadFile, r"none\.safetensors cannot be read as weights"),
@@ -382,7 +396,9 @@ def test_one_graph_and_a_list_of_graphs_are_not_confused(tmp_path):
 
 def test_modules_beside_the_file_are_found_and_nothing_stays_on_the_path(tmp_path):
     (tmp_path / "mine_alone.py").write_text(
-        "from support.user_networks import NodeNet\n\n\ndef make(width):\n    return NodeNet(width)\n"
+        "from support.user_networks import NodeNet\n\n\n"
+        "def make(width):\n"
+        "    return NodeNet(width)\n"
     )
     before = list(sys.path)
     project = Project.read(write_project(tmp_path, model="mine_alone:make", arguments={"width": 4}))

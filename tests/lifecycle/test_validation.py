@@ -223,9 +223,8 @@ def test_no_saving_is_told_as_a_negative_one():
     wanted = Requirements("node_classification", num_features=200)
     cost = measure_trade_off((made({"lrp": GOOD}), 3.0), (made({"lrp": GOOD}), 4.26), "lrp", wanted)
     assert str(cost).startswith("early stopping saves nothing of 3 s; ")
-    assert cost.record()["saved"] == pytest.approx(
-        -0.42
-    )  # the number itself stays what was measured
+    # the number itself stays what was measured
+    assert cost.record()["saved"] == pytest.approx(-0.42)
 
 
 def test_a_verdict_that_changes_within_epsilon_is_not_accepted():
@@ -385,8 +384,8 @@ def test_a_note_names_both_numbers_and_a_reason():
     assert _comparison_note(
         BenchmarkComparison("lrp", "edge_ec", 30.0, 100, 10.0, 4.0), OWN, OTHER
     ) == (
-        "Your edge effective compactness with lrp is 3x the benchmark's (30, mean of 100 targets, against 10): "
-        "higher degree (14 against 7)."
+        "Your edge effective compactness with lrp is 3x the benchmark's (30, mean of 100 targets, "
+        "against 10): higher degree (14 against 7)."
     )
 
 
@@ -398,7 +397,10 @@ def test_a_note_names_both_numbers_and_a_reason():
             20.0,
             10.0,
             4.0,
-            "is 2x the benchmark's (20, mean of 9 targets, against 10): higher degree (14 against 7).",
+            (
+                "is 2x the benchmark's (20, mean of 9 targets, against 10): higher degree (14 "
+                "against 7)."
+            ),
         ),
         ("edge_ec", 19.9, 10.0, 4.0, ""),
         (
@@ -459,10 +461,8 @@ def test_depth_is_a_reason_too():
 def test_every_number_that_the_benchmark_has_stands_beside_it(found, model):
     cells = shipped_benchmark().set_index(["task", "explainer", "metric"])["mean"]
     lines = compare_with_benchmark(found.results, model, found.decision.wanted())
-    assert {line.explainer for line in lines} == {
-        "input_x_gradient",
-        "saliency",
-    }  # the benchmark has no random explainer
+    # the benchmark has no random explainer
+    assert {line.explainer for line in lines} == {"input_x_gradient", "saliency"}
     assert len(lines) == 14
     means = found.results.summary()["mean"]
     for line in lines:

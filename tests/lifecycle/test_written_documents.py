@@ -31,7 +31,10 @@ NUMBERS = {
     "random": good(edge_pertinence=0.4375, feature_pertinence=0.5, feature_ec=9),
 }
 WANTED = Requirements("node_classification", num_features=200)
-CLAIMS = r"(?i)conform|complian|complies|high[- ]risk|low[- ]risk|minimal[- ]risk|certif|approved|regulator"
+CLAIMS = (
+    r"(?i)conform|complian|complies|high[- ]risk|low[- ]risk|minimal[- "
+    r"]risk|certif|approved|regulator"
+)
 
 
 @pytest.fixture
@@ -144,9 +147,9 @@ def test_a_monitoring_store_fills_the_plan_and_the_checklist(run, tmp_path):
     assert "How often: every 7 days so far (4 runs)" in plan
     assert "Targets per run: 50, drawn at random; the baseline has 150" in plan
     assert (
-        "So far: 4 runs since the baseline of 2026-01-05, the last on 2026-02-02; 1 trigger waiting."
-        in plan
-    )
+        "So far: 4 runs since the baseline of 2026-01-05, the last on 2026-02-02; 1 trigger "
+        "waiting."
+    ) in plan
     done = [
         line
         for line in found["checklist"].splitlines()
@@ -229,10 +232,8 @@ def test_what_the_owner_states_is_printed_as_the_owners(run, tmp_path):
     )
     assert "Log of answers: /var/log/answers.sqlite" in found["monitoring_plan"]
     claims = [claim for text in found.values() for claim in re.findall(CLAIMS, text)]
-    assert sorted(claims) == [
-        "high-risk",
-        "regulator",
-    ]  # the owner's own, and the name of a point of the checklist
+    # the owner's own, and the name of a point of the checklist
+    assert sorted(claims) == ["high-risk", "regulator"]
     assert "- [ ] documents for the regulator are ready (open)" in found["checklist"]
     assert "signed by | Ada, 2026-11-15T12:00:00+00:00" in found["explainability"]
 
@@ -356,7 +357,10 @@ def test_evidence_that_is_not_there_is_told(run, tmp_path):
     assert done.exit_code == 0
     notes = [line for line in done.stderr.splitlines() if "evidence" in line]
     assert notes == [
-        f"graphgauge: note: {tmp_path / 'nope.pdf'} is named as evidence for translation, but there is no such file."
+        (
+            f"graphgauge: note: {tmp_path / 'nope.pdf'} is named as evidence for translation, but "
+            "there is no such file."
+        )
     ]
 
 
