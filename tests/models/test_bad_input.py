@@ -370,7 +370,10 @@ def test_refused_nodes(targets, ask):
 def test_refused_links(targets, ask):
     with pytest.raises(
         BadTarget,
-        match=r"target .* (is not in this data|is not a whole number|is not a link|links node \d to itself)",
+        match=(
+            r"target .* (is not in this data|is not a whole number|is not a link|links node \d to "
+            r"itself)"
+        ),
     ):
         ask(gg.LinkClassificationModel(build(EncodeDecode), random_graph()), targets)
 

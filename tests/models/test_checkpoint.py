@@ -48,7 +48,10 @@ def test_lazy_layers_get_their_shape_from_the_file(tmp_path):
         ),
         (
             {f"part{k}": torch.zeros(1) for k in range(4)},
-            r"Linear: weight is missing in the file; bias is missing in the file; part0 is not .*; part1 is not .*; and 2 more\.$",
+            (
+                r"Linear: weight is missing in the file; bias is missing in the file; part0 is "
+                r"not .*; part1 is not .*; and 2 more\.$"
+            ),
         ),
     ],
 )

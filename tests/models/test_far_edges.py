@@ -171,8 +171,9 @@ def test_missing_edge_scores_are_told_before_anything_is_run():
             [gg.Occlusion(), Noting()], [3]
         )
     assert [str(warning.message) for warning in told] == [
-        "there are no edge scores: refused: edges act outside the messages of MessagePassing layers; use drop. So noting gives "
-        "features only; for edges use Occlusion or RandomExplainer with edge_removal='drop'."
+        "there are no edge scores: refused: edges act outside the messages of MessagePassing "
+        "layers; use drop. So noting gives features only; for edges use Occlusion or "
+        "RandomExplainer with edge_removal='drop'."
     ]
     status = {(row.explainer, row.cell.status) for row in results.rows if row.metric == "edge_ec"}
     assert status == {("occlusion", "ok"), ("noting", "no_scores")}

@@ -87,7 +87,11 @@ def test_networks_that_do_not_grow_are_planned_as_if_only_one_copy_had_been_coun
 ):
     def planned(model):
         sizes = []
-        work = lambda union: (sizes.append(len(union)), model.executor.outputs(union))[1]  # noqa: E731
+
+        def work(union):
+            sizes.append(len(union))
+            return model.executor.outputs(union)
+
         graphs, of = model.computation_graphs(list(range(150))), torch.arange(3000) % 150
         with model.session(), torch.no_grad():
             model.executor.map(work, graphs, of, "counted")

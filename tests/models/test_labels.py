@@ -95,7 +95,10 @@ def test_probabilities_that_do_not_add_up_to_one_are_refused_until_one_says_what
     net, data = build(make), make_data()
     with pytest.raises(
         BadModel,
-        match=r"do not add up to 1, for example \[0\..*output='multi_label'.*\(node, label\).*'logits'",
+        match=(
+            r"do not add up to 1, for example \[0\..*output='multi_label'.*\(node, "
+            r"label\).*'logits'"
+        ),
     ):
         wrapper(net, data).pred_continuous([ids[0] if level == "link" else ids[0][0]])
     with pytest.raises(BadModel, match=r"output='probs' was said.*Is it output='multi_label'"):
@@ -303,7 +306,10 @@ def test_columns_that_are_not_there_are_refused_by_name():
     net, data = build(Stack, GCNConv), random_graph(30, 90)
     with pytest.raises(
         BadModel,
-        match=rf"returns {CLASSES} columns.*NodeRegressionModel\(net, data, output_column=0\), up to 3",
+        match=(
+            rf"returns {CLASSES} columns.*NodeRegressionModel\(net, data, output_column=0\), up "
+            r"to 3"
+        ),
     ):
         gg.NodeRegressionModel(net, data).pred_continuous([0])
     with pytest.raises(

@@ -8,9 +8,10 @@ import torch
 from network_table import found, heading_of, reason, stored
 from support.network_kinds import KINDS
 
-ASKED = """GCN, SAGE, GIN, GINE, PNA, RGCN, FastRGCN, GPS, TransformerConv, NNConv, AttentiveFP, SchNet, TopK, SAG, ASAP, DiffPool,
-SortPool, JumpingKnowledge, virtual node, GraphNorm, batch statistics, tuple, dictionary, compile, script, trace, float64, bfloat16,
-multi-label, multi-output"""
+ASKED = """GCN, SAGE, GIN, GINE, PNA, RGCN, FastRGCN, GPS, TransformerConv, NNConv, AttentiveFP,
+SchNet, TopK, SAG, ASAP, DiffPool, SortPool, JumpingKnowledge, virtual node, GraphNorm,
+batch statistics, tuple, dictionary, compile, script, trace, float64, bfloat16, multi-label,
+multi-output"""
 
 
 def test_thirty_kinds_are_in_the_table():

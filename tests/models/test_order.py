@@ -61,7 +61,10 @@ def test_numbers_of_edges_that_pass_for_numbers_of_nodes_are_refused_by_name():
     graphs = [ring(size, "weight") for size in (4, 5, 6, 7)]
     with pytest.raises(
         BadModel,
-        match=r"Weighted gives other predictions when .* data\.weight has a row for each node and for each edge",
+        match=(
+            r"Weighted gives other predictions when .* data\.weight has a row for each node and "
+            r"for each edge"
+        ),
     ):
         gg.GraphClassificationModel(Weighted(), graphs).pred_continuous([0, 1, 2, 3])
 

@@ -145,7 +145,7 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_every_public_call_leaves_the_network_as_it_was(rich, call):
-    """Trap 18: dropout and batch norm are in training mode before and after, never during a call."""
+    """Dropout and batch norm are in training mode before and after a call, never during it."""
     net, data = rich
     before = everything(net)
     call(gg.NodeClassificationModel(net, data))

@@ -55,7 +55,7 @@ _MAX_ARRIVING_SHARE = (
 _MOST_TRACED_EDGES = 512
 
 
-# --- messages of one pass --------------------------------------------------------------------------
+# --- messages of one pass -------------------------------------------------------------------------
 
 
 def count_hops(model: "BaseModel") -> int:
@@ -224,7 +224,8 @@ def find_feature_use(model: "BaseModel") -> str:
     """Whether the network works on features that are written out only when it needs them.
 
     Returns:
-        "linear" if it only maps them linearly, "written" if they are written out on the way, "no" if it gives other rows.
+        "linear" if it only maps them linearly, "written" if they are written out on the way, "no"
+        if it gives other rows.
     """
     graphs = model.extract_graphs(model.probes[:4], model.hops, model.base_halo, "messages")
     of = torch.arange(len(graphs), device=model.source.device).repeat(2)
@@ -278,14 +279,16 @@ def find_mask_support(model: "BaseModel") -> str:
         if doubtful:
             return f"doubtful: a silenced message can win in {', '.join(doubtful)}; use drop"
         without = model.map(silent_without_edges, graphs, kind="silent")
-        is_gap = ~(
-            with_edges.isfinite() | without.isfinite()
-        )  # moved numbers may be none that the network can work with
+        # moved numbers may be none that the network can work with
+        is_gap = ~(with_edges.isfinite() | without.isfinite())
         with_edges, without = with_edges.where(~is_gap, 0), without.where(~is_gap, 0)
     except BadModel as error:
         return f"refused: {error}"
     except FORWARD_ERRORS as error:
-        return f"refused: the network cannot work without edges ({type(error).__name__}: {error}); use drop"
+        return (
+            f"refused: the network cannot work without edges ({type(error).__name__}: {error}); "
+            "use drop"
+        )
     return (
         "exact"
         if is_close(with_edges, without)

@@ -71,7 +71,8 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
         )
     try:
         with safe_open(path, framework="pt") as file:
-            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+            # The file is not a mapping, so its names come from keys().
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             aliases = file.metadata() or {}
     except (OSError, SafetensorError) as error:
         raise BadFile(

@@ -1,4 +1,7 @@
-"""The last hidden space of a network: the input of the last parametrised module that forward calls."""
+"""The last hidden layer of a network.
+
+It is the input of the last parametrised module that forward calls.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -18,10 +18,8 @@ from graphgauge.subgraphs import HALOS
 if TYPE_CHECKING:
     from graphgauge.models.base import BaseModel
 
-_NUM_PROBED_TARGETS, _NUM_DROPPED_EDGES = (
-    4,
-    32,
-)  #: edges dropped one at a time around each of a few targets
+#: edges dropped one at a time around each of a few targets
+_NUM_PROBED_TARGETS, _NUM_DROPPED_EDGES = (4, 32)
 _MAX_ROWS = 2**21  #: nodes and edges of all copies together
 
 
@@ -29,7 +27,8 @@ def find_far_edges(model: "BaseModel") -> dict[str, Any] | None:
     """Measure the effect of edges that are not scored. None if targets are cut out of their graph.
 
     Returns:
-        The number of edges, the mean number of scored edges, the number of dropped edges, and the largest change of a prediction.
+        The number of edges, the mean number of scored edges, the number of dropped edges, and the
+        largest change of a prediction.
     """
     if model.level == "graph" or HALOS[model.base_halo] != "whole graph":
         return None

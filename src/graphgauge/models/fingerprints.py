@@ -44,7 +44,8 @@ def digest_of_data(model: BaseModel) -> str:
     def find() -> str:
         source = model.source
         attributes = {**source.node_attrs, **source.edge_attrs}
-        return f"{digest_of_texts(list(attributes))}{digest_of_tensors([source.edge_index, *attributes.values()])}"
+        tensors = [source.edge_index, *attributes.values()]
+        return f"{digest_of_texts(list(attributes))}{digest_of_tensors(tensors)}"
 
     return model.cached_fact("digest of the data", find)
 

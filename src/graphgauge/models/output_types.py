@@ -92,7 +92,9 @@ def _is_distribution(rows: Tensor) -> bool:
 
 
 def class_probabilities(raw: Tensor, kind: str) -> Tensor:
-    """Class probabilities; one column is the second of two classes.  (T, C) or (T, 1) -> (T, C) or (T, 2)
+    """Return class probabilities.  (T, C) or (T, 1) -> (T, C) or (T, 2)
+
+    A single column is the second of two classes.
 
     >>> class_probabilities(torch.tensor([[0.0]]), "logits")
     tensor([[0.5000, 0.5000]])
@@ -104,7 +106,9 @@ def class_probabilities(raw: Tensor, kind: str) -> Tensor:
 
 
 def class_log_probabilities(raw: Tensor, kind: str) -> Tensor:
-    """Logarithms of `class_probabilities`, exact also where these round to 0 or 1.  (T, C) or (T, 1) -> (T, C) or (T, 2)
+    """Return the logarithms of `class_probabilities`.  (T, C) or (T, 1) -> (T, C) or (T, 2)
+
+    They are exact also where the probabilities round to 0 or 1.
 
     >>> class_log_probabilities(torch.tensor([[200.0]]), "logits")
     tensor([[-200.,    0.]])
@@ -117,9 +121,8 @@ def class_log_probabilities(raw: Tensor, kind: str) -> Tensor:
         )
     if kind == "log_probs" and raw.size(1) > 1:
         return raw
-    return (
-        class_probabilities(raw, kind).clamp(min=torch.finfo(raw.dtype).tiny).log()
-    )  # of 0, a number that has a gradient
+    # of 0, a number that has a gradient
+    return class_probabilities(raw, kind).clamp(min=torch.finfo(raw.dtype).tiny).log()
 
 
 def most_likely_class(prob: Tensor) -> Tensor:

@@ -23,8 +23,8 @@ def explain_renumbering_failure(model: "BaseModel", found: str) -> str:
         else []
     )
     advice = [
-        f" data.{name} has a row for each node and for each edge, and counts as the nodes': call it edge_{name} if it is the "
-        "edges'."
+        f" data.{name} has a row for each node and for each edge, and counts as the nodes': call "
+        f"it edge_{name} if it is the edges'."
         for name in fits_both
     ]
     return (

@@ -1,16 +1,15 @@
-"""State guard: after every call, also one that failed, the user's network is bit for bit what it
-was.
+"""Restore the user's network after every call, also after one that failed, bit for bit.
 
-`preserve_network(net)` puts the network into evaluation mode with its caches of normalised edges switched
-off. Afterwards it restores parameters, buffers, gradients, `requires_grad`, hooks, training flags
-and every other attribute of every module (tensors, arrays and containers by value, at any depth),
-and the global random states of torch, NumPy and Python.
+`preserve_network(net)` puts the network into evaluation mode and switches its caches of normalised
+edges off. Afterwards it restores parameters, buffers, gradients, `requires_grad`, hooks, training
+flags and every other attribute of every module (tensors, arrays and containers by value, at any
+depth), and the global random states of torch, NumPy and Python.
 
-`borrow_network(model, borrower)` gives the network to an explainer and restores everything that it leaves
-behind: training mode, hooks, frozen parameters, attributes. An explainer that changes weights or
-data has explained another network, so this raises `ChangedModel`, naming the explainer. A network
-may change itself when it is called (an embedding with ``max_norm``, a counter): that is no
-explainer's error.
+`borrow_network(model, borrower)` gives the network to an explainer and restores everything that it
+leaves behind: training mode, hooks, frozen parameters, attributes. An explainer that changes
+weights or data has explained another network, so this raises `ChangedModel`, naming the explainer.
+A network may change itself when it is called (an embedding with ``max_norm``, a counter): that is
+no explainer's error.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,9 +49,8 @@ def preserve_network(net: Module) -> Iterator[None]:
     precision = torch.get_float32_matmul_precision()
     restores.append(lambda: torch.set_float32_matmul_precision(precision))
     try:
-        torch.set_float32_matmul_precision(
-            "highest"
-        )  # no TF32: results must not depend on the card
+        # no TF32: results must not depend on the card
+        torch.set_float32_matmul_precision("highest")
         net.eval()
         _disable_caches(net)
         with preserve_rng_state():
