@@ -109,7 +109,7 @@ def test_a_column_that_is_related_to_neighbours_only_is_found_by_its_gap():
     )
 
 
-def test_a_model_that_errs_more_is_found_where_labels_are_known_and_one_that_errs_less_is_no_alarm():
+def test_with_labels_a_model_that_errs_more_raises_an_alarm_and_one_that_errs_less_does_not():
     dice = np.random.default_rng(1)
 
     def look(number, by):

@@ -71,7 +71,10 @@ def test_stationary_histories_raise_nothing():
 
 
 def test_a_large_budget_is_kept_and_mostly_used():
-    """One look each, a budget of 0.4: a fault in a p-value shows here long before it does at 0.01."""
+    """Each history has one look and a budget of 0.4.
+
+    A wrong p-value shows here long before it does at 0.01.
+    """
     plan, raised = Plan(budget=0.4, looks=1), 0
     for number in range(80):
         dice = np.random.default_rng([3, number])
@@ -128,9 +131,8 @@ def test_a_slow_drift_shows_in_several_runs_together():
         replace(own, values={**own.values, "edge_ec": own.values["edge_ec"] * 1.7})
         for own in (look(k, 50) for k in range(3, 7))
     ]
-    tested = run_metric_tests(
-        baseline, [look(20, 50), *runs], Plan()
-    )  # the window leaves the first one out
+    # the window leaves the first one out
+    tested = run_metric_tests(baseline, [look(20, 50), *runs], Plan())
     alone, together = (
         next(own for own in tested if own.metric == "edge_ec" and own.runs == k) for k in (1, 4)
     )
@@ -164,7 +166,6 @@ def test_control_limits_are_as_wide_as_the_tests_are_strict():
     low, high = control_limits(sample, "edge_ec", 25, Plan(budget=0.025, looks=1))
     sd = np.sqrt(100 / 99)
     assert (low + high) / 2 == pytest.approx(2.0)
-    assert (high - low) / 2 == pytest.approx(
-        2.8070338 * sd * np.sqrt(1 / 25 + 1 / 100), rel=1e-6
-    )  # 0.02 / (2 · 4) = 0.0025 each side
+    # 0.02 / (2 · 4) = 0.0025 each side
+    assert (high - low) / 2 == pytest.approx(2.8070338 * sd * np.sqrt(1 / 25 + 1 / 100), rel=1e-6)
     assert control_limits(sample, "time", 25, Plan()) is None

@@ -76,9 +76,8 @@ def test_a_threshold_is_crossed_only_where_chance_is_no_explanation():
             sample, Plan(budget=0.026, looks=26, thresholds={"edge_pertinence": Threshold(limit)})
         )
         assert (found.state, found.n) == (state, 50)
-        assert found.margin == pytest.approx(
-            3.2651 * values.std(ddof=1) / 50**0.5, rel=1e-4
-        )  # Student's t, 49 degrees, 0.001
+        # Student's t, 49 degrees, 0.001
+        assert found.margin == pytest.approx(3.2651 * values.std(ddof=1) / 50**0.5, rel=1e-4)
     for direction, value, state in (
         ("at most", 4.0, "inside"),
         ("below", 4.0, "crossed"),
@@ -100,7 +99,10 @@ def test_what_chance_explains_is_told_of_the_miss_and_not_of_the_mean():
     )
     most, least = check_thresholds(sample, plan)
     assert [most.state, least.state] == ["near", "near"]
-    told = "14.38 (50 targets) and should be at most 12: it misses that by 2.4, and chance explains a miss of up to"
+    told = (
+        "14.38 (50 targets) and should be at most 12: it misses that by 2.4, and chance explains "
+        "a miss of up to"
+    )
     assert str(most) == f"the mean of feature_ec is {told} {most.margin:.2g}"
     assert (
         "is 0.45 (50 targets) and should be at least 0.5: it misses that by 0.05, and chance"

@@ -1,4 +1,7 @@
-"""Two samples: p-values equal the definition, counted arrangement by arrangement; effects by hand."""
+"""Two-sample tests.
+
+P-values equal those of the definition, which counts all arrangements. Effects are computed by hand.
+"""
 
 from itertools import combinations
 from math import comb

@@ -48,8 +48,10 @@ def target_labels(model: BaseModel, targets: Sequence[Target]) -> FloatArray | N
 def _pick_label(table: FloatArray | None, column: int | None) -> float:
     """Return the only label of a target, or the one in the requested column; NaN if there is none.
 
-    >>> _pick_label(np.array([3.0]), None), _pick_label(np.array([0.0, 1.0]), 1), _pick_label(np.array([0.0, 1.0]), None)
-    (3.0, 1.0, nan)
+    >>> _pick_label(np.array([3.0]), None), _pick_label(np.array([0.0, 1.0]), 1)
+    (3.0, 1.0)
+    >>> _pick_label(np.array([0.0, 1.0]), None)
+    nan
     """
     if table is None or not (len(table) == 1 or (column is not None and column < len(table))):
         return math.nan

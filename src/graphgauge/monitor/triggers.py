@@ -33,19 +33,20 @@ THRESHOLD_CROSSED, MODEL_CHANGED, VALIDATION_AGE, MANUAL_TRIGGER = (
 
 #: what to validate again, by the name of the trigger
 REVALIDATION_ADVICE = {
-    THRESHOLD_CROSSED: "Evaluate the explainer on 100 or more targets of now against the thresholds; if it stays "
-    "so, choose another one.",
+    THRESHOLD_CROSSED: "Evaluate the explainer on 100 or more targets of now against the "
+    "thresholds; if it stays so, choose another one.",
     METRIC_DRIFT: "Evaluate the explainer on 100 or more targets of now; "
     "if the new level is accepted, take a new baseline.",
     RANKING_DRIFT: "Let someone who knows the domain read explanations of now: "
     "do the leading features make sense? Check the sentences.",
     DATA_SHIFT: "Check where the data come from, then the model on them; "
     "evaluate the explainer on targets of now; take a new baseline.",
-    BROKEN_RELATION: "Check how the named columns are filled (scrambled, swapped, joined wrongly?), then the "
-    "model; evaluate again.",
+    BROKEN_RELATION: "Check how the named columns are filled (scrambled, swapped, joined "
+    "wrongly?), then the model; evaluate again.",
     ACCURACY_DROP: "Check labels and data, then the model: "
     "explanations of a model that errs explain mistakes. Then validate again.",
-    MODEL_CHANGED: "Validate model and explainer again as before the first use, and take a new baseline.",
+    MODEL_CHANGED: "Validate model and explainer again as before the first use, "
+    "and take a new baseline.",
     VALIDATION_AGE: "Repeat the validation as planned and take a new baseline.",
     MANUAL_TRIGGER: "Do what the reason asks for; "
     "then take a new baseline, or settle the trigger with a note.",
