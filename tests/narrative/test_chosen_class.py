@@ -23,7 +23,7 @@ UNMEASURED = {"metrics": {}}
 
 
 def of_class(label, explainer=SIGNED, **changes):
-    """An explanation for class ``label``, where class 1 is predicted with a probability of 0.8733."""
+    """Explain class ``label``, where class 1 is predicted with a probability of 0.8733."""
     return explanation(explainer=explainer, label=label, **{**UNMEASURED, **changes})
 
 
@@ -53,9 +53,9 @@ def test_in_english_the_sentences_are_about_the_chosen_class_alone():
     text = told(of_class(0), quality=None)
     assert "The model predicts “denied” with a probability of 87.3%." in text
     assert (
-        "This explanation is about another class, which the model does not predict: “approved” (probability: 12.7%)."
-        in text
-    )
+        "This explanation is about another class, which the model does not predict: "
+        "“approved” (probability: 12.7%)."
+    ) in text
     assert "What speaks most for “approved”: debt (0.731)" in text
     assert "What speaks most against “approved”:" in text
     assert "Connections that speak most for “approved”:" in text

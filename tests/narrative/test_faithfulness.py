@@ -346,9 +346,9 @@ def test_a_value_that_misses_its_threshold_does_not_look_like_it():
         }
     )
     assert (
-        "feature pertinence 0.59996 instead of at least 0.6; effective compactness of edges without a value instead of at most 10."
-        in text
-    )
+        "feature pertinence 0.59996 instead of at least 0.6; effective compactness of edges "
+        "without a value instead of at most 10."
+    ) in text
     assert "misses 2 of 2 quality thresholds" in text
 
 

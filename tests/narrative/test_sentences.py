@@ -28,15 +28,18 @@ from graphgauge.narrative.text import explanation_facts, render_text
 
 #: names of the three features and of the decision, and the remarks on the first two
 LOAN = {
-    "en": "Credit History|the Debt level|a high Debt-to-Income Ratio|The application|was positive|exceeded thresholds",
-    "it": "la storia creditizia|il livello di debito|un elevato rapporto debito/reddito|La richiesta|era positiva|"
-    "superava le soglie",
-    "de": "die Kredithistorie|die Schuldenhöhe|ein hohes Verhältnis von Schulden zu Einkommen|Der Antrag|war positiv|"
-    "überschritt jedoch die Grenzwerte",
-    "fr": "l’historique de crédit|le niveau d’endettement|un ratio dettes/revenus élevé|La demande|était positif|"
-    "dépassait les seuils",
-    "es": "el historial crediticio|el nivel de deuda|una ratio deuda-ingresos elevada|La solicitud|era positivo|"
-    "superaba los umbrales",
+    "en": (
+        "Credit History|the Debt level|a high Debt-to-Income Ratio|The application|was "
+        "positive|exceeded thresholds"
+    ),
+    "it": "la storia creditizia|il livello di debito|un elevato rapporto debito/reddito|La "
+    "richiesta|era positiva|superava le soglie",
+    "de": "die Kredithistorie|die Schuldenhöhe|ein hohes Verhältnis von Schulden zu Einkommen|Der "
+    "Antrag|war positiv|überschritt jedoch die Grenzwerte",
+    "fr": "l’historique de crédit|le niveau d’endettement|un ratio dettes/revenus élevé|La "
+    "demande|était positif|dépassait les seuils",
+    "es": "el historial crediticio|el nivel de deuda|una ratio deuda-ingresos elevada|La "
+    "solicitud|era positivo|superaba los umbrales",
 }
 
 
@@ -132,9 +135,9 @@ def loan(language, **changes):
 
 def test_the_loan_sentence_of_the_paper_comes_out_word_for_word():
     assert loan("en") == (
-        "The application was denied primarily due to a high Debt-to-Income Ratio (importance: 0.73). "
-        "While Credit History was positive, the Debt level exceeded thresholds. "
-        "The model also considered connections to 3 accounts with prior defaults."
+        "The application was denied primarily due to a high Debt-to-Income Ratio (importance: "
+        "0.73). While Credit History was positive, the Debt level exceeded thresholds. The model "
+        "also considered connections to 3 accounts with prior defaults."
     )
 
 
@@ -142,9 +145,10 @@ def test_the_appendix_template_of_the_paper_comes_out_word_for_word():
     score = torch.zeros(6, 4)
     score[0] = torch.tensor([0.5, 0.3, 0.7, 0.0])
     assert told(explanation(feature_score=score), template="paper-template", quality=None) == (
-        "The model's prediction for A-17 was primarily influenced by debt, income, and age of A-17. "
-        "The structural context, particularly connections to B-3, D-1, and C-8, also contributed to the decision. "
-        "Specifically, debt had the highest impact, followed by income and age."
+        "The model's prediction for A-17 was primarily influenced by debt, income, and age of "
+        "A-17. The structural context, particularly connections to B-3, D-1, and C-8, also "
+        "contributed to the decision. Specifically, debt had the highest impact, followed by "
+        "income and age."
     )
 
 
@@ -236,7 +240,8 @@ def test_the_loan_sentence_claims_nothing_where_only_one_side_spoke():
     against[0], alone[0, 2] = torch.tensor([-0.2, 0.0, 0.73, 0.0]), 0.73
     options = {"template": "paper-loan", "quality": None, "names": names(groups={})}
     assert told(explanation(feature_score=against), **options) == (
-        "Your loan application was denied primarily due to debt (importance: 0.73). Income spoke against this."
+        "Your loan application was denied primarily due to debt (importance: 0.73). Income spoke "
+        "against this."
     )
     assert told(explanation(feature_score=alone), **options) == (
         "Your loan application was denied primarily due to debt (importance: 0.73)."

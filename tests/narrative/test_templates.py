@@ -149,7 +149,10 @@ def test_names_come_from_the_data_where_the_user_gives_none():
 def test_a_template_of_ones_own():
     assert (
         told(
-            template="{{ target }}: {{ number(features.top[0].score) }}\n{{ percent(prediction.probability) }}"
+            template=(
+                "{{ target }}: {{ number(features.top[0].score) }}\n"
+                "{{ percent(prediction.probability) }}"
+            )
         )
         == "A-17: 0.731 87.3%"
     )
@@ -197,7 +200,10 @@ def test_a_template_in_a_file(tmp_path):
         (
             "expret",
             UnknownName,
-            "Did you mean 'expert'. Known: affected-person, expert, internal, paper-loan, paper-template",
+            (
+                "Did you mean 'expert'. Known: affected-person, expert, internal, paper-loan, "
+                "paper-template"
+            ),
         ),
         (7, BadSetting, "template must be a name, a text or a Path"),
     ],
@@ -216,16 +222,19 @@ def test_a_further_language_is_a_folder(tmp_path):
         encoding="utf-8",
     )
     (tmp_path / "pirate" / "internal.txt").write_text(
-        'Arr, {{ target }}!\n{{ plural(features.top|length, one="A coin", other="{n} coins") }}: {{ labels(features.top) }}.',
+        (
+            "Arr, {{ target }}!\n"
+            '{{ plural(features.top|length, one="A coin", other="{n} coins") }}: {{ '
+            "labels(features.top) }}."
+        ),
         encoding="utf-8",
     )
     own = evaluator()
     text = own.get_textual_explanation(
         explanation(), language="pirate", audience="internal", languages=tmp_path
     )
-    assert (
-        text
-        == "Arr, node 0! 3 coins: treasure 2, treasure 2 of neighbours, and treasure 0 of neighbours."
+    assert text == (
+        "Arr, node 0! 3 coins: treasure 2, treasure 2 of neighbours, and treasure 0 of neighbours."
     )
     with pytest.raises(UnknownName, match="Known: de, en, es, fr, it, pirate"):
         find_language("priate", tmp_path)
