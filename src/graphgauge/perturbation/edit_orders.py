@@ -91,7 +91,8 @@ def random_orders_within_blocks(
     the target's seed, and applies it to all M orders: what two orders share, their random versions
     share too.
 
-    >>> random_orders_within_blocks(torch.tensor([[[2, 0, 3]]]), torch.tensor([4]), 2, [7], 1)[0, 0, 0] // 2
+    >>> orders, counts = torch.tensor([[[2, 0, 3]]]), torch.tensor([4])
+    >>> random_orders_within_blocks(orders, counts, 2, [7], 1)[0, 0, 0] // 2
     tensor([1, 0, 1])
     """
     orders = order.new_full((*order.shape[:2], number, order.size(2)), -1)
