@@ -26,8 +26,10 @@ _PALEST = 0.35
 def _mix_with_white(colour: str, depth: float) -> str:
     """Mix a colour with white; depth 0 is white, depth 1 the full colour.
 
-    >>> _mix_with_white("#0072B2", 1.0), _mix_with_white("#0072B2", 0.0), _mix_with_white("#000000", 0.5)
-    ('#0072b2', '#ffffff', '#808080')
+    >>> _mix_with_white("#0072B2", 1.0), _mix_with_white("#0072B2", 0.0)
+    ('#0072b2', '#ffffff')
+    >>> _mix_with_white("#000000", 0.5)
+    '#808080'
     """
     parts = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
     return "#" + "".join(f"{round(255 - depth * (255 - part)):02x}" for part in parts)

@@ -164,7 +164,10 @@ def force_layout(drawn: Sequence[Arrow], ways: DrawnGraph) -> dict[DrawnNode, Po
         [pick(place[k] for place in positions.values()) for k in (0, 1)] for pick in (min, max)
     )
     return {
-        node: tuple(2 * _relative_position(place[k], low[k], high[k]) - 1 for k in (0, 1))  # type: ignore[misc]
+        node: (
+            2 * _relative_position(place[0], low[0], high[0]) - 1,
+            2 * _relative_position(place[1], low[1], high[1]) - 1,
+        )
         for node, place in positions.items()
     }
 

@@ -1,8 +1,8 @@
 """Texts in pictures. Names are data, so they stay as they are.
 
 Matplotlib reads $...$ as mathematics, and passes texts to TeX where the user has switched it on;
-neither happens to a name here (`PLAIN_TEXT`). Long names are cut, numbers have three significant digits,
-and the marks that isolate right-to-left text, which no font draws, are left out.
+neither happens to a name here (`PLAIN_TEXT`). Long names are cut, numbers have three significant
+digits, and the marks that isolate right-to-left text, which no font draws, are left out.
 """
 
 import math
@@ -131,6 +131,6 @@ def check_drawable(x: Xplanation, side: str) -> None:
     if score_status(score, len(score)) == NAN_ATTRIBUTION:
         raise UndefinedScore(
             f"the {side} scores of target {x.target} hold NaN or infinity, which has no width, "
-            f"length or colour. Explain again with another explainer than {x.explainer or 'this one'}, "
-            "or put numbers there."
+            "length or colour. Explain again with another explainer than "
+            f"{x.explainer or 'this one'}, or put numbers there."
         )

@@ -28,7 +28,8 @@ from graphgauge.narrative import Names, edge_ends
 from graphgauge.plots.drawing_graph import DrawnGraph, DrawnNode, group_of_nodes
 from graphgauge.plots.text_labels import check_drawable, count_noun, share_text
 
-#: where the ends of edges come from: a wrapped model, a graph with ``edge_index``, or a list of graphs
+#: where the ends of edges come from: a wrapped model, a graph with ``edge_index``, or a list of
+#: graphs
 GraphSource = object
 
 
@@ -64,7 +65,8 @@ class TopEdges:
     def caption(self) -> str:
         """Say what is drawn and what is left out.
 
-        >>> TopEdges((Arrow(1, 0, 0.75, 1),), (Arrow(2, 0, -0.25, 1), Arrow(3, 0, 0.0, 4))).caption()
+        >>> others = (Arrow(2, 0, -0.25, 1), Arrow(3, 0, 0.0, 4))
+        >>> TopEdges((Arrow(1, 0, 0.75, 1),), others).caption()
         '1 of 6 edges drawn, with 75 % of the score, and 5 further edges with 25 % of the score.'
         """
         num_drawn, num_left = (
