@@ -164,9 +164,10 @@ def hostile_results():
     )
     model = gg.NodeClassificationModel(build(GCN, 60, 16, 2, 60), data, output="logits")
     evaluator = gg.Evaluator(model, task=HOSTILE[1], name=HOSTILE[5], **SMALL)
+    # the longest name, too
     return evaluator.compare(
         {HOSTILE[0]: gg.InputXGradient(), HOSTILE[2]: gg.Saliency()}, [*range(0, 60, 6), 58]
-    )  # the longest name, too
+    )
 
 
 def check_harmless(own):

@@ -42,9 +42,8 @@ def nodes():
 def graphs():
     net, data = build(Pooled), [random_graph(12 + k, 24, seed=k) for k in range(6)]
     with torch.no_grad():
-        net.lin.bias -= torch.stack([net(g.x, g.edge_index)[0] for g in data]).mean(
-            0
-        )  # so that classes differ
+        # so that classes differ
+        net.lin.bias -= torch.stack([net(g.x, g.edge_index)[0] for g in data]).mean(0)
     return gg.GraphClassificationModel(net, data)
 
 
@@ -342,9 +341,8 @@ def test_an_explanation_that_ties_with_every_random_order_is_not_the_worst():
         (7, 0.3),
         (3, 0.55),
     ]
-    stage = of_two(
-        rows
-    )  # a run without the tied form of 7 does not mix the two: 7 has no place in the order
+    # a run without the tied form of 7 does not mix the two: 7 has no place in the order
+    stage = of_two(rows)
     ((_, cases),) = stage.cases.items()
     assert [key[3] for key in stage.ordered(cases)] == [3]
 

@@ -150,7 +150,10 @@ def _comparison_section(study: Study, draws: int, seed: int) -> _AnalysisSection
     disagreements = format_markdown(cells_off) if len(cells_off) else "None.\n"
     compared = [metric for metric in TABLE_COLUMNS if (comparison.cells["metric"] == metric).any()]
     beside = "\n".join(
-        f"{TABLE_COLUMNS[metric]}, ours / the paper's:\n\n{format_markdown(comparison.side_by_side(metric))}"
+        (
+            f"{TABLE_COLUMNS[metric]}, ours / the paper's:\n\n"
+            f"{format_markdown(comparison.side_by_side(metric))}"
+        )
         for metric in compared
     )
     text = (

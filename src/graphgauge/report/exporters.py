@@ -133,7 +133,10 @@ def report_as_markdown(content: Record) -> str:
         "## Diagnosis",
         "",
         *(
-            f"- **{_escape_markdown(own['advice'])}**: {' · '.join(map(_escape_markdown, own['findings']))}"
+            (
+                f"- **{_escape_markdown(own['advice'])}**: "
+                f"{' · '.join(map(_escape_markdown, own['findings']))}"
+            )
             for own in content["diagnosis"]
         ),
         "",
@@ -176,7 +179,10 @@ def _answer_lines(content: Record) -> list[str]:
     head = [
         f"# {_escape_markdown(content['title'])}",
         "",
-        f"**{answer['badge']}.** {_escape_markdown(answer['headline'])}: {_escape_markdown(answer['reason'])}.",
+        (
+            f"**{answer['badge']}.** {_escape_markdown(answer['headline'])}: "
+            f"{_escape_markdown(answer['reason'])}."
+        ),
         "",
         *_accuracy_lines(content["accuracy"]),
         counts,
@@ -212,8 +218,8 @@ def _task_lines(part: "TaskReport", columns: list[Record]) -> list[str]:
     own = part.recommendation
     if own is not None:
         lines += [
-            f"Recommended: **{_escape_markdown(own.chosen)}**, because {_escape_markdown(own.reason)}. "
-            f"The paper: {_escape_markdown(own.paper)}.",
+            f"Recommended: **{_escape_markdown(own.chosen)}**, because "
+            f"{_escape_markdown(own.reason)}. The paper: {_escape_markdown(own.paper)}.",
             "",
         ]
         lines += [

@@ -156,8 +156,10 @@ def format_score(value: float | None, metric: str) -> str:
 
     Seconds have two significant digits.
 
-    >>> format_score(1, "edge_stability"), format_score(3.14, "edge_ec"), format_score(0.01234, "time")
-    ('1.00', '3.1', '0.012')
+    >>> format_score(1, "edge_stability"), format_score(3.14, "edge_ec")
+    ('1.00', '3.1')
+    >>> format_score(0.01234, "time")
+    '0.012'
     >>> format_score(None, "time")
     '–'
     """
