@@ -16,8 +16,17 @@ from graphgauge.serve.project_service import _decision_flags, service_from_proje
 from graphgauge.serve.requests import Question
 from graphgauge.serve.settings import Settings
 
-QUICK = {"explainers": ["saliency", "input_x_gradient", "random"], "targets": 4,
-         "settings": {"trials": [3, 3], "twins": False, "cap": 5, "stability": "none", "early_stop": "none"}}  # fmt: skip
+QUICK = {
+    "explainers": ["saliency", "input_x_gradient", "random"],
+    "targets": 4,
+    "settings": {
+        "trials": [3, 3],
+        "twins": False,
+        "cap": 5,
+        "stability": "none",
+        "early_stop": "none",
+    },
+}
 
 
 @pytest.fixture(scope="module")

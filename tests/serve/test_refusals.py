@@ -132,24 +132,73 @@ def test_a_token_is_asked_for_by_name(port):
 RAW = {
     "no host": (400, b"GET /health HTTP/1.1\r\n\r\n"),
     "two hosts": (400, b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\n\r\n"),
-    "an address as the path": (404, b"GET http://evil.example/ HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %t\r\n\r\n"),
-    "two tokens": (401, b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %t\r\nAuthorization: Bearer x\r\n\r\n"),
-    "two lengths": (400, b"POST /explain HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n{}   "),
-    "a negative length": (400, b"POST /explain HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n"),
-    "a header line without an end": (400, b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * 200_000 + b"\r\n\r\n"),
+    "an address as the path": (
+        404,
+        (
+            b"GET http://evil.example/ HTTP/1.1\r\n"
+            b"Host: 127.0.0.1\r\n"
+            b"Authorization: Bearer %t\r\n"
+            b"\r\n"
+        ),
+    ),
+    "two tokens": (
+        401,
+        (
+            b"GET /metrics HTTP/1.1\r\n"
+            b"Host: 127.0.0.1\r\n"
+            b"Authorization: Bearer %t\r\n"
+            b"Authorization: Bearer x\r\n"
+            b"\r\n"
+        ),
+    ),
+    "two lengths": (
+        400,
+        (
+            b"POST /explain HTTP/1.1\r\n"
+            b"Host: 127.0.0.1\r\n"
+            b"Content-Length: 5\r\n"
+            b"Content-Length: 6\r\n"
+            b"\r\n"
+            b"{}   "
+        ),
+    ),
+    "a negative length": (
+        400,
+        (b"POST /explain HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n"),
+    ),
+    "a header line without an end": (
+        400,
+        b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * 200_000 + b"\r\n\r\n",
+    ),
     "no HTTP": (400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello\r\n\r\n"),
     "a length that says too much": (
         413,
-        b"POST /explain HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %t\r\nContent-Type: application/json\r\n"
+        b"POST /explain HTTP/1.1\r\n"
+        b"Host: 127.0.0.1\r\n"
+        b"Authorization: Bearer %t\r\n"
+        b"Content-Type: application/json\r\n"
         b"Content-Length: 99999999999\r\n\r\n{",
     ),
     "a long body in chunks, without a length": (
         413,
-        b"POST /explain HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %t\r\nContent-Type: application/json\r\n"
-        b"Transfer-Encoding: chunked\r\n\r\n" + b"1000\r\n" + b" " * 4096 + b"\r\n1000\r\n" + b" " * 4096 + b"\r\n1000\r\n"
-        + b" " * 4096 + b"\r\n1000\r\n" + b" " * 4096 + b"\r\n1000\r\n" + b" " * 4096 + b"\r\n0\r\n\r\n",
+        b"POST /explain HTTP/1.1\r\n"
+        b"Host: 127.0.0.1\r\n"
+        b"Authorization: Bearer %t\r\n"
+        b"Content-Type: application/json\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n"
+        + b"1000\r\n"
+        + b" " * 4096
+        + b"\r\n1000\r\n"
+        + b" " * 4096
+        + b"\r\n1000\r\n"
+        + b" " * 4096
+        + b"\r\n1000\r\n"
+        + b" " * 4096
+        + b"\r\n1000\r\n"
+        + b" " * 4096
+        + b"\r\n0\r\n\r\n",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RAW)
@@ -160,7 +209,11 @@ def test_bytes_that_no_library_would_send_are_refused(port, name):
 
 def test_there_are_no_websockets(port):
     upgrade = (
-        b"GET /explain HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        b"GET /explain HTTP/1.1\r\n"
+        b"Host: 127.0.0.1\r\n"
+        b"Connection: Upgrade\r\n"
+        b"Upgrade: websocket\r\n"
+        b"Sec-WebSocket-Version: 13\r\n"
         b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer "
         + TOKEN.encode()
         + b"\r\n\r\n"
@@ -174,7 +227,12 @@ def test_after_all_that_the_service_still_answers(port):
 
 def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path):
     with serving(made_service(tmp_path, body_ms=200)) as port:
-        head = f"POST /explain HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
+        head = (
+            "POST /explain HTTP/1.1\r\n"
+            "Host: 127.0.0.1\r\n"
+            f"Authorization: Bearer {TOKEN}\r\n"
+            "Content-Type: application/json\r\n"
+        )
         start = time.monotonic()
         assert raw(port, f"{head}Content-Length: 13\r\n\r\n".encode() + b'{"tar') == 408
         assert time.monotonic() - start < 5

@@ -18,9 +18,18 @@ def test_own_names_are_welcome_on_any_port(host):
 
 
 OTHERS = [
-    "", "127.0.0.1:", "127.0.0.1:x", "::1", "[::1", "127.0.0.2", "localhost.evil.example", "evil@localhost", "localhost:80:80",
-    "127.0.0.1:٣", "\xff",
-]  # fmt: skip
+    "",
+    "127.0.0.1:",
+    "127.0.0.1:x",
+    "::1",
+    "[::1",
+    "127.0.0.2",
+    "localhost.evil.example",
+    "evil@localhost",
+    "localhost:80:80",
+    "127.0.0.1:٣",
+    "\xff",
+]
 
 
 @pytest.mark.parametrize("host", OTHERS)

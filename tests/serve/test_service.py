@@ -38,8 +38,17 @@ def entries(folder, what="answer"):
 
 
 def question(target, **changes):
-    return Question(**{"target": target, "explainer": None, "language": "en", "audience": "internal", "top_k": 3, "asked_by": "",
-                       **changes})  # fmt: skip
+    return Question(
+        **{
+            "target": target,
+            "explainer": None,
+            "language": "en",
+            "audience": "internal",
+            "top_k": 3,
+            "asked_by": "",
+            **changes,
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -271,9 +280,8 @@ def test_an_explainer_that_is_known_to_be_slow_is_not_tried(tmp_path):
 
 
 def test_an_explainer_that_takes_too_long_is_ended_and_the_fallback_answers(tmp_path):
-    service = made_service(
-        tmp_path, Slow(300), budget_ms=100
-    )  # 3 s, and the service does not know it yet
+    # 3 s, and the service does not know it yet
+    service = made_service(tmp_path, Slow(300), budget_ms=100)
     service.batch_explainer.warm_up = lambda: None
     (answer,) = answered(service, question(1))
     assert (answer["explainer"], flags(answer)[0]) == ("input_x_gradient", "fallback_time")
@@ -458,9 +466,9 @@ def test_validation_is_told_in_flags_and_text(tmp_path):
     assert (flags(bad), flags(good)) == (["below_threshold"], [])
     assert "the method did not meet 1 of 1 quality requirement when it was validated" in bad["text"]
     assert (
-        "The method met its quality requirements when it was validated; this single explanation was not measured."
-        in good["text"]
-    )
+        "The method met its quality requirements when it was validated; this single "
+        "explanation was not measured."
+    ) in good["text"]
 
 
 @pytest.mark.parametrize("audience", ["expert", "internal", "affected person"])
@@ -538,9 +546,12 @@ def test_figures_count_what_happened(tmp_path):
         call(port, "GET", "/nowhere")
         text = call(port, "GET", "/metrics")[2].decode()
     for line in (
-        'graphgauge_requests_total{route="/explain",status="200"} 1.0', 'graphgauge_requests_total{route="other",status="404"} 1.0',
-        'graphgauge_fallbacks_total{reason="time"} 1.0', "graphgauge_audit_entries 2.0", "graphgauge_answer_seconds_count 1.0",
-    ):  # fmt: skip
+        'graphgauge_requests_total{route="/explain",status="200"} 1.0',
+        'graphgauge_requests_total{route="other",status="404"} 1.0',
+        'graphgauge_fallbacks_total{reason="time"} 1.0',
+        "graphgauge_audit_entries 2.0",
+        "graphgauge_answer_seconds_count 1.0",
+    ):
         assert line in text
     assert "process_resident_memory_bytes" in text
 

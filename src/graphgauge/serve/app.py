@@ -3,7 +3,8 @@ made.
 
     POST /explain        a question in, an answer out
     GET  /health         the process answers (no token)
-    GET  /ready          questions are answered now (no token); 503 while starting, stopping, or when the log cannot be written
+    GET  /ready          questions are answered now (no token); 503 while starting, stopping, or
+                         when the log cannot be written
     GET  /metrics        for Prometheus
     GET  /openapi.json   this, for programs
 

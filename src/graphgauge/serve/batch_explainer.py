@@ -167,7 +167,10 @@ class BatchExplainer:
     def explain_with_retry(
         self, choice: _LabelledExplainer, waiting: list[PendingQuestion], flag: str
     ) -> list[ExplainedQuestion]:
-        """All in one call; if that fails each alone, so that one bad target takes no other with it."""
+        """Explain all targets in one call.
+
+        If this fails, each is explained alone, so that a bad target does not affect the others.
+        """
         try:
             return self.explain_together(choice, waiting, float("inf"), flag)
         except Exception:

@@ -35,7 +35,10 @@ def service_from_project(
     fallback: BaseExplainer | None = None,
     force: bool = False,
 ) -> Service:
-    """The service of a project; ``allowed`` are labels of further explainers that may be asked for."""
+    """Build the service of a project.
+
+    ``allowed`` lists the labels of further explainers that clients may ask for.
+    """
     explainers = _select_explainers(project, decision, allowed)
     model = project.model()
     options: JsonObject = {"names": project.names(model), "fallback": fallback}

@@ -34,7 +34,10 @@ _SWITCH_INTERVAL = 0.0005  #: seconds
 
 
 def run_service(service: Service, say: Any = None) -> None:
-    """Warm up, then listen until told to stop; ``say`` is told where (default: a line on stderr)."""
+    """Warm up, then listen until a signal stops the server.
+
+    ``say`` is called with the address. By default it writes a line to stderr.
+    """
     check_serve_extra()
     import uvicorn
 
@@ -44,7 +47,8 @@ def run_service(service: Service, say: Any = None) -> None:
         with _graceful_shutdown(server), _low_latency_interpreter():
             port = listening.getsockname()[1]
             (say or print_to_stderr)(
-                f"graphgauge serves on http://{bracket_host(settings.host)}:{port} (audit log: {service.audit_path})"
+                f"graphgauge serves on http://{bracket_host(settings.host)}:{port} (audit log: "
+                f"{service.audit_path})"
             )
             server.run(sockets=[listening])
 
@@ -129,7 +133,8 @@ def _open_listener(host: str, port: int) -> socket.socket:
         )
     except OSError as error:
         raise BadSetting(
-            f"{bracket_host(host)}:{port} cannot be listened on: {error}. Choose another port, or 0 for any."
+            f"{bracket_host(host)}:{port} cannot be listened on: {error}. Choose another port, or "
+            "0 for any."
         ) from error
 
 
@@ -181,7 +186,8 @@ def _read_token(path: Path) -> str:
         if isinstance(error, BadFile):
             raise
         raise BadFile(
-            f"the token could not be read from {path}: {error}. It needs {MIN_TOKEN_LENGTH} ASCII characters."
+            f"the token could not be read from {path}: {error}. It needs {MIN_TOKEN_LENGTH} ASCII "
+            "characters."
         ) from error
 
 
@@ -193,7 +199,10 @@ def check_exposure(settings: Settings, expose: bool) -> str:
         return ""
     if not expose:
         raise BadSetting(
-            f"--host {settings.host} can be reached from other machines. Add --expose if that is meant, with a proxy in front that "
-            "speaks TLS: the token travels in the clear."
+            f"--host {settings.host} can be reached from other machines. Add --expose if that is "
+            "meant, with a proxy in front that speaks TLS: the token travels in the clear."
         )
-    return f"warning: {settings.host} can be reached from other machines, and the token travels in the clear without TLS"
+    return (
+        f"warning: {settings.host} can be reached from other machines, and the token travels in "
+        "the clear without TLS"
+    )

@@ -50,9 +50,11 @@ _REFUSAL_MESSAGES: Mapping[str, tuple[int, str, int | None]] = {
 class Service:
     """Answers questions about one model.
 
-    ``explainers``  those that may be asked for, also as {label: explainer}; the first is the selected one
+    ``explainers``  those that may be asked for, also as {label: explainer}; the first is the
+                    selected one
     ``fallback``    who answers when the time budget is spent
-    ``quality``     what validation found, by label: {metric: (value, threshold, passed)} or statements
+    ``quality``     what validation found, by label: {metric: (value, threshold, passed)} or
+                    statements
     ``flags``       gives what every answer must say besides, of `FLAGS`; asked for each answer
     ``decision``    the digest of the decision that selected the explainer, for the log
     """

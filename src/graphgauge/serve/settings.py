@@ -21,7 +21,8 @@ class Settings:
     ``gather_ms``    how long the first question of a batch waits for others
     ``max_batch``    questions that are explained in one call
     ``max_waiting``  questions that may wait; more are refused with 503
-    ``rate``         questions a second over time, with up to ``burst`` at once; more are refused with 429
+    ``rate``         questions a second over time, with up to ``burst`` at once; more are refused
+                     with 429
     ``max_body``     bytes of a question
     ``head_ms``      how long the head of a request may take to arrive
     ``body_ms``      how long a question may take to arrive
@@ -64,7 +65,8 @@ class Settings:
                 )
         if not 0 <= self.gather_ms < float("inf") or not 0 <= self.port < 65536:
             raise BadSetting(
-                f"gather_ms must be 0 or more and port in 0..65535, but are {self.gather_ms!r} and {self.port!r}."
+                f"gather_ms must be 0 or more and port in 0..65535, but are {self.gather_ms!r} "
+                f"and {self.port!r}."
             )
 
     @property
@@ -89,8 +91,10 @@ class Settings:
 def _is_loopback(host: str) -> bool:
     """Whether an address is reached from this machine only.
 
-    >>> _is_loopback("127.0.0.1"), _is_loopback("::1"), _is_loopback("0.0.0.0"), _is_loopback("example.org")
-    (True, True, False, False)
+    >>> _is_loopback("127.0.0.1"), _is_loopback("::1")
+    (True, True)
+    >>> _is_loopback("0.0.0.0"), _is_loopback("example.org")
+    (False, False)
     """
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -104,7 +108,10 @@ def bracket_host(host: str) -> str:
 
 
 def _check_token(token: str) -> None:
-    """Refuse a token that is easy to guess or that no header can carry; the message never holds it."""
+    """Refuse a token that is easy to guess or that no header can carry.
+
+    The message never contains the token.
+    """
     if (
         len(token) < MIN_TOKEN_LENGTH
         or not token.isascii()
@@ -112,5 +119,6 @@ def _check_token(token: str) -> None:
         or " " in token
     ):
         raise BadSetting(
-            f"the token must have at least {MIN_TOKEN_LENGTH} printable ASCII characters and no space."
+            f"the token must have at least {MIN_TOKEN_LENGTH} printable ASCII characters and no "
+            "space."
         )

@@ -4,8 +4,10 @@ A caller who opens connections and sends nothing, or a byte now and then ("slow 
 from others; uvicorn has no clock for that. Here each connection has one. It runs while the caller
 owes something,
 
-    a head   from the connection, or from the first byte of a further request, until its last line       head_ms
-    a body   from the head until the last byte, also where nobody reads it                               body_ms and a second
+    a head   from the connection, or from the first byte of a further request, until its last line
+             (``head_ms``)
+    a body   from the head until the last byte, also where nobody reads it
+             (``body_ms`` and a second)
 
 and does not start anew with a byte: what is not there in time ends the connection. A body that is
 read is refused with 408 before. Between two requests the usual time for keeping a connection holds.
