@@ -8,7 +8,13 @@ import pytest
 from graphgauge.core.errors import BadFile
 from graphgauge.store import WriterLock
 
-HOLDING = "import sys, time\nfrom graphgauge.store import Lock\nwith Lock(sys.argv[1]):\n    print(1, flush=True)\n    time.sleep(60)"
+HOLDING = (
+    "import sys, time\n"
+    "from graphgauge.store import Lock\n"
+    "with Lock(sys.argv[1]):\n"
+    "    print(1, flush=True)\n"
+    "    time.sleep(60)"
+)
 
 
 def test_the_second_is_refused_and_told_who_is_first(tmp_path):

@@ -4,12 +4,19 @@ is found (see `chain`).
 A record is plain data. Its `what` is "start" (the service's settings in full), "answer" or "stop";
 a log that ends without a "stop" belongs to a service that runs or was killed. An answer holds
 
-    time           UTC, ISO 8601                          model, data, settings     SHA-256 of each
-    answer         the answer's id                        versions                  of the packages that made it
-    asked_by       as the caller gave it                  seed                      of the explanation
-    target         node, pair of nodes, graph             explainer, params         that made it; asked_explainer: asked for
-    language, audience, top_k                             scores                    digest of all scores
-    prediction, text, flags                               seconds                   from the question's arrival to this record
+    time                             UTC, ISO 8601
+    answer                           the answer's id
+    asked_by                         the name that the caller gave
+    target                           a node, a pair of nodes or a graph
+    asked_explainer                  the explainer that was asked for
+    explainer, params                the explainer that made the answer
+    language, audience, top_k        as in the question
+    seed                             of the explanation
+    prediction, text, flags          as in the answer
+    scores                           the digest of all scores
+    model, data, settings            the SHA-256 of each
+    versions                         of the packages that made the answer
+    seconds                          from the arrival of the question to this record
 """
 
 import csv
@@ -35,22 +42,11 @@ from graphgauge.store.lock import WriterLock
 _AUDIT_KIND = "audit"
 START_RECORD, ANSWER_RECORD, STOP_RECORD = "start", "answer", "stop"
 _CSV_COLUMNS = (
-    "what time answer asked_by target explainer params asked_explainer seed language audience top_k prediction text flags scores "
-    "model data settings versions seconds"
+    "what time answer asked_by target explainer params asked_explainer seed language audience "
+    "top_k prediction text flags scores model data settings versions seconds"
 ).split()
-_FORMULA_PREFIXES = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "\r",
-    "\n",
-    "＝",
-    "＋",
-    "－",
-    "＠",
-)  #: what makes a spreadsheet compute a cell
+#: what makes a spreadsheet compute a cell
+_FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 LogPath = str | os.PathLike[str]
 
 
@@ -58,8 +54,10 @@ class AuditLog:
     """A log that is open for writing, by this process alone.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, AuditLog(Path(folder) / "audit.sqlite") as log:
-    ...     [link.number for link in log.append([{"what": "answer", "text": "yes"}, {"what": "answer", "text": "no"}])]
+    >>> records = [{"what": "answer", "text": "yes"}, {"what": "answer", "text": "no"}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with AuditLog(Path(folder) / "audit.sqlite") as log:
+    ...         [link.number for link in log.append(records)]
     [1, 2]
     """
 
@@ -128,9 +126,8 @@ def csv_lines(path: LogPath) -> Iterator[str]:
 def _format_csv_line(values: Sequence[Any]) -> str:
     """One line, quoted where needed."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="\r\n").writerow(
-        values
-    )  # so that line breaks inside cells are quoted
+    # so that line breaks inside cells are quoted
+    csv.writer(line, lineterminator="\r\n").writerow(values)
     return line.getvalue().removesuffix("\r\n")
 
 
@@ -138,8 +135,10 @@ def _spreadsheet_cell(value: Any) -> Any:
     """A value for a spreadsheet: numbers as they are; a text that would be computed gets an
     apostrophe in front.
 
-    >>> _spreadsheet_cell("=1+1"), _spreadsheet_cell(-1), _spreadsheet_cell(["=1"]), _spreadsheet_cell(None)
-    ("'=1+1", -1, '["=1"]', '')
+    >>> _spreadsheet_cell("=1+1"), _spreadsheet_cell(-1)
+    ("'=1+1", -1)
+    >>> _spreadsheet_cell(["=1"]), _spreadsheet_cell(None)
+    ('["=1"]', '')
     """
     if value is None or isinstance(value, (int, float)):
         return "" if value is None else value

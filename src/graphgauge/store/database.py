@@ -28,13 +28,18 @@ _APPLICATION_ID = (
     0x67676167  #: "ggag": written into the file's head, so that other SQLite files are told apart
 )
 _SCHEMA = """
-create table entries (id integer primary key, kind text not null, key text not null, at text not null, body text not null,
+create table entries (id integer primary key, kind text not null, key text not null, \
+at text not null, body text not null,
                       unique (kind, key));
-create table rows (id integer primary key, entry integer not null references entries (id), body text not null);
+create table rows (id integer primary key, entry integer not null references entries (id), \
+body text not null);
 create index rows_of_entry on rows (entry);
 """
 _APPEND_ONLY_TRIGGERS = "".join(
-    f"create trigger {table}_{verb} before {verb} on {table} begin select raise(abort, 'this store is append-only'); end;"
+    (
+        f"create trigger {table}_{verb} before {verb} on {table} "
+        "begin select raise(abort, 'this store is append-only'); end;"
+    )
     for table in ("entries", "rows")
     for verb in ("update", "delete")
 )
@@ -165,7 +170,10 @@ class Store:
         if is_empty and not write:
             raise BadFile(f"the store {self.path} holds nothing yet.")
         if is_empty:
-            marks = f"pragma application_id = {_APPLICATION_ID}; pragma user_version = {_FORMAT_VERSION};"
+            marks = (
+                f"pragma application_id = {_APPLICATION_ID}; pragma user_version = "
+                f"{_FORMAT_VERSION};"
+            )
             self.connection.executescript(
                 f"begin immediate; {_SCHEMA} {_APPEND_ONLY_TRIGGERS} {marks} commit;"
             )
@@ -193,7 +201,10 @@ class Store:
 _ERROR_ADVICE = {
     "opened": "Check the path and the rights.",
     "read": "If the disk is well, the file is damaged: use a copy.",
-    "written": "All that was stored before is intact. Check the space and the rights, then run the same command again.",
+    "written": (
+        "All that was stored before is intact. Check the space and the rights, then run the same "
+        "command again."
+    ),
 }
 
 

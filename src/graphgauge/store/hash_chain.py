@@ -5,10 +5,10 @@ Entry n of the records r_1, r_2, ... holds
 
     d_n = SHA-256 of the JSON of [n, d_(n-1), r_n]        keys sorted, ASCII only;  d_0 = 64 zeros
 
-`verify_chain` makes every digest again. An entry that was changed, taken out, put in or moved breaks
-the chain there. Entries cut off at the end leave a shorter chain that is whole: they are found only
-by somebody who noted a later head, so note heads elsewhere. (Who can write the file can also write
-a whole new chain: it does not hold the heads that were noted.)
+`verify_chain` computes every digest again. An entry that was changed, removed, inserted or moved
+breaks the chain there. If entries were cut off at the end, the shorter chain is still valid. Only
+somebody who noted a later head can find this, so note heads elsewhere. (Who can write the file can
+also write a whole new chain, but that chain does not hold the heads that were noted.)
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -83,7 +83,8 @@ def _chain_records(records: Iterable[Any], number: int, head: str) -> Iterator[C
 def _entry_digest(number: int, previous: str, record: Any) -> str:
     """The digest of one entry.
 
-    >>> _entry_digest(1, _GENESIS_DIGEST, {"b": 1, "a": 2}) == _entry_digest(1, _GENESIS_DIGEST, {"a": 2, "b": 1})
+    >>> digest = _entry_digest(1, _GENESIS_DIGEST, {"b": 1, "a": 2})
+    >>> digest == _entry_digest(1, _GENESIS_DIGEST, {"a": 2, "b": 1})
     True
     """
     return sha256_hex(canonical_json([number, previous, record]))
