@@ -116,8 +116,10 @@ def test_taking_and_joining_keep_each_graph(data, picks, halo):
 @given(graphs())
 def test_arcs_list_each_edge_at_its_two_ends(data):
     for flow in FLOWS:
-        for build, ends in ((incoming_arcs, {"source_to_target": [1], "target_to_source": [0], "both": [0, 1]}),
-                            (outgoing_arcs, {"source_to_target": [0], "target_to_source": [1], "both": [0, 1]})):  # fmt: skip
+        for build, ends in (
+            (incoming_arcs, {"source_to_target": [1], "target_to_source": [0], "both": [0, 1]}),
+            (outgoing_arcs, {"source_to_target": [0], "target_to_source": [1], "both": [0, 1]}),
+        ):
             arcs = build(data.edge_index, data.num_nodes, flow)
             owner, other, edge = arcs.at_nodes(torch.arange(data.num_nodes))
             found = sorted(zip(owner.tolist(), other.tolist(), edge.tolist(), strict=True))

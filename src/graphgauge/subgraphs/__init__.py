@@ -1,4 +1,7 @@
-"""Adjacency, computation graphs around targets, and receptive fields: what part of a graph a prediction can depend on."""
+"""Adjacency, computation graphs around targets, and receptive fields.
+
+Together they give the part of a graph that a prediction can depend on.
+"""
 
 from graphgauge.core import attach_exports
 

@@ -77,7 +77,10 @@ class ComputationGraphs:
         return len(self.num_nodes)
 
     def __repr__(self) -> str:
-        return f"ComputationGraphs({len(self)} graphs, {len(self.node)} nodes, {len(self.edge)} edges, halo {self.notes()})"
+        return (
+            f"ComputationGraphs({len(self)} graphs, {len(self.node)} nodes, {len(self.edge)} "
+            f"edges, halo {self.notes()})"
+        )
 
     def __getitem__(self, number: int) -> "ComputationGraph":
         if not isinstance(number, int):

@@ -5,12 +5,12 @@ messages at the same time. A place in the walk is the pair (target number t, nod
 integer t * N + v, so that one search in one sorted list finds the places that were visited before.
 With d(v) the number of messages from v to the target along the shortest route:
 
-    nodes                                 d(v) <= L
-    relevant edges, scope "messages"      head at d <= L - 1  (each carries a message that can arrive)
-    relevant edges, scope "induced"       both ends at d <= L
-    halo "in"                             all edges into nodes with d <= L  (they set the degrees)
-    halo "in and out"                     also all edges out of these nodes
-    halo "one ring more"                  the same for the nodes of that halo
+    nodes                               d(v) <= L
+    relevant edges, scope "messages"    head at d <= L - 1  (each carries a message that can arrive)
+    relevant edges, scope "induced"     both ends at d <= L
+    halo "in"                           all edges into nodes with d <= L  (they set the degrees)
+    halo "in and out"                   also all edges out of these nodes
+    halo "one ring more"                the same for the nodes of that halo
     halo "whole graph"                    everything
 
 No message from beyond the L hops can arrive in time, so the node at the far end of a halo edge does

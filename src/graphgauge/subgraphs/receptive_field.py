@@ -35,7 +35,10 @@ _LOCAL_LAYERS = set(
 #: layers of torch_geometric.nn that divide a message by its sender's in-degree, unless told not to
 #: normalise
 _DEGREE_NORMALISED_LAYERS = set(
-    "APPNP ARMAConv ClusterGCNConv FAConv GCN2Conv GCNConv LGConv MixHopConv SGConv SSGConv TAGConv".split()
+    (
+        "APPNP ARMAConv ClusterGCNConv FAConv GCN2Conv GCNConv LGConv MixHopConv SGConv SSGConv "
+        "TAGConv"
+    ).split()
 )
 
 
