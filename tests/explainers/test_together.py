@@ -36,16 +36,16 @@ ALL = {
 
 def fresh_model(layer=GCNConv):
     data = random_graph()
-    data.edge_index = data.edge_index[
-        :, data.edge_index[0] != data.edge_index[1]
-    ]  # PyG's GraphMask cannot count stored loops
+    # PyG's GraphMask cannot count stored loops
+    data.edge_index = data.edge_index[:, data.edge_index[0] != data.edge_index[1]]
     return gg.NodeClassificationModel(build(Stack, layer, act=nn.ReLU()), data)
 
 
 @pytest.mark.parametrize("layer", [GCNConv, GATConv], ids=["GCN", "GAT"])
 def test_all_explainers_in_any_order_and_twice_give_what_they_give_alone(layer):
-    """In PyG, Captum's explainers crash after GNNExplainer, and GraphMask leaves another network
-    behind (PyG issue 9653).
+    """Explainers leave nothing behind that changes the next one.
+
+    In PyG, Captum's explainers crash after GNNExplainer, and GraphMask changes the network.
     """
     alone = {
         name: explainer.explain(fresh_model(layer), [3, 8], seed=2)

@@ -49,8 +49,9 @@ def with_entry(name, row, value):
 
 
 def hetero():
-    """Trap 10: PyG explains another network than the user's where graphs are heterogeneous; here
-    they are refused.
+    """Build a heterogeneous graph, which is refused.
+
+    PyG converts the network for such graphs, and so explains another network than the user's.
     """
     data = HeteroData()
     data["a"].x = torch.rand(3, FEATURES)

@@ -104,7 +104,7 @@ class PropagatedLinks(EncodeDecode):
 
 @pytest.mark.parametrize("undirected", [False, True], ids=["directed", "undirected"])
 def test_ten_steps_of_propagation(undirected):
-    """Trap 16: the number of layers is not the number of hops."""
+    """The number of layers is not the number of hops."""
     data = random_graph(250, 300, undirected=undirected)
     net = build(Propagated)
     assert_exact(gg.NodeClassificationModel(net, data), net, data, list(range(NUM_TARGETS)), 10)
@@ -643,7 +643,7 @@ def test_a_network_that_depends_on_node_numbers_is_refused():
 
 
 def test_cached_normalisation_is_ignored_and_kept():
-    """Trap 17: a cached layer ignores the graph it is given."""
+    """A cached layer ignores the graph that it is given."""
     data = random_graph()
     net = build(Stack, LAYERS["GCN cached"][0])
     net(data.x, data.edge_index)

@@ -45,9 +45,7 @@ def assert_is(graph, data, expected):
     st.data(),
 )
 def test_extracted_graphs_equal_their_definition(data, hops, halo, scope, flow, draw):
-    """Trap 15: edges among neighbours are not those that carry messages; both sets are written
-    down.
-    """
+    """The edges among neighbours are not those that carry messages; both sets are defined."""
     targets = draw.draw(st.lists(st.integers(0, data.num_nodes - 1), max_size=6))
     batch = Extractor(read_single_graph(data, set()), flow).extract(
         torch.tensor(targets, dtype=torch.int64)[:, None], hops, halo, scope

@@ -102,9 +102,9 @@ def test_the_known_halo_gives_the_raw_rows_of_the_whole_graph(name):
 
 
 def test_a_smaller_halo_would_be_wrong_for_normalised_layers():
-    """Trap 14: a k-hop subgraph is not what a degree-normalised network sees.
+    """A k-hop subgraph is not what a degree-normalised network sees.
 
-    The table is needed: without the halo the same comparison fails.
+    The table of halos is needed, because without the halo the same comparison fails.
     """
     with torch.random.fork_rng():
         torch.manual_seed(0)

@@ -29,7 +29,7 @@ def mlp(width_in, width_out):
     return nn.Sequential(nn.Linear(width_in, width_out), nn.ReLU(), nn.Linear(width_out, width_out))
 
 
-#: every layer of the issue's list, how deep one of it looks, and how many in a row make sense
+#: the tested layers: how to build one, how many hops it reaches, and sensible numbers of them
 LAYERS = {
     "GCN": (GCNConv, 1, (1, 2, 3)),
     "GCN cached": (lambda a, b: GCNConv(a, b, cached=True), 1, (2,)),
