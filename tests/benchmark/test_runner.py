@@ -350,11 +350,10 @@ from pathlib import Path
 from support import fake_engines
 from graphgauge.benchmark.engines.inline import InlineEngine
 from graphgauge.benchmark.runner import Runner
-from graphgauge.benchmark.retries import Kept, kept_shards, to_retry
-from graphgauge.benchmark.run_store import begin, writing
+from graphgauge.benchmark.run_store import begin_run, open_for_writing
 shards = [fake_engines.shard(block) for block in range(40)]
-with writing(Path(sys.argv[1])) as store:
-    begin(store, {"seed": 0}, shards)
+with open_for_writing(Path(sys.argv[1])) as store:
+    begin_run(store, {"seed": 0}, shards)
     print("begun", flush=True)
     Runner(store, InlineEngine(), fake_engines.work_slowly, limit=60,
            shared={"settings": "s", "version": "v"},
