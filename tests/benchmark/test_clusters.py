@@ -144,10 +144,10 @@ def workers_of(folder):
 
 
 LOCAL = """
-from graphgauge.benchmark.engines import engine_of
+from graphgauge.benchmark.engines import create_engine
 
 if __name__ == "__main__":
-    with engine_of({engine!r}) as found:
+    with create_engine({engine!r}) as found:
         results = [found.submit(divmod, number, 3).result(timeout=60) for number in (7, 8)]
         print(found.places, results)
 """

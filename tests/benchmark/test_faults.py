@@ -190,9 +190,9 @@ def test_engines_that_are_not_installed_are_named_with_the_command(name):
     package = {"dask": "distributed", "ray": "ray"}[name]
     code = (
         f"import sys; sys.modules[{package!r}] = None\n"
-        "from graphgauge.benchmark.engines import engine_of\n"
+        "from graphgauge.benchmark.engines import create_engine\n"
         "try:\n"
-        f"    engine_of({name!r}, address='x')\n"
+        f"    create_engine({name!r}, address='x')\n"
         "except ImportError as error:\n"
         "    print(error)"
     )
