@@ -1,18 +1,20 @@
-"""The table of thirty kinds of networks in docs/models.md: what graphgauge makes of each, found out
-by trying.
+"""The two tables of thirty kinds of networks in docs/models.md: how graphgauge treats each of them,
+found out by running it.
 
-    PYTHONPATH=tests python bench/network_table.py           print the table
-    PYTHONPATH=tests python bench/network_table.py --write   put it into docs/models.md
+    PYTHONPATH=tests python bench/network_table.py           print the tables
+    PYTHONPATH=tests python bench/network_table.py --write   put them into docs/models.md
 
+The first table says how a network is run and what that costs, the second one what can be scored.
 Everything but the cost is the same on every machine, and a test compares it with the page. The cost
-is measured: how much processor time it takes to explain four targets and to evaluate them, over the
-same for a GCN of the same size on the same graphs.
+is measured: it is the processor time for explaining and evaluating four targets, divided by that of
+a GCN of the same size on the same graphs.
 """
 
 import argparse
 import re
 import time
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,14 +32,12 @@ START, END = (
     "<!-- network table: bench/network_table.py --write -->",
     "<!-- end of the network table -->",
 )
-HEADING = (
-    "network",
-    "predictions",
-    "copies",
-    "sides that can be scored and evaluated",
-    "explainers",
-    "cost",
+SCORES_START, SCORES_END = (
+    "<!-- table of scores: bench/network_table.py --write -->",
+    "<!-- end of the table of scores -->",
 )
+HEADING = ("network", "predictions", "copies", "cost")
+SCORES_HEADING = ("network", "edges removed by", "refused", "edge scores", "guided")
 QUICK: dict[str, dict[str, Any]] = {
     "gnn_explainer": {"epochs": 1},
     "graphmask": {"epochs": 1},
@@ -45,23 +45,31 @@ QUICK: dict[str, dict[str, Any]] = {
 }
 SETTINGS: dict[str, Any] = {"preset": "paper", "cap": 4, "stability": "none", "timed": 0}
 EDGES, FEATURES, PLAIN = "edges", "features", "plain gradient"
+GUIDED = ("guided_backprop", "deconvolution")
 REPEATS = 3  #: the fastest of so many counts
 
 
 @dataclass(frozen=True)
 class Found:
-    """What was found out about one kind: the cells of its row, the cost apart."""
+    """What was found out about one kind: the cells of its rows, without the cost."""
 
     name: str
     predictions: str
     copies: str
-    sides: str
-    explainers: str
+    removals: str
+    refused: str
+    edge_scores: str
+    guided: str
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """As they stand in the table."""
-        return self.name, self.predictions, self.copies, self.sides, self.explainers
+        """The cells of both tables."""
+        return self.name, self.predictions, self.copies, *self.score_cells
+
+    @property
+    def score_cells(self) -> tuple[str, ...]:
+        """The cells of the second table, without the name."""
+        return self.removals, self.refused, self.edge_scores, self.guided
 
 
 def found(kind: Kind) -> Found:
@@ -74,13 +82,13 @@ def found(kind: Kind) -> Found:
             heading_of(kind),
             predictions(model, record),
             record["copies"],
-            sides(model, kind),
-            explainers(model, kind),
+            removals(model, kind),
+            *explainers(model, kind),
         )
 
 
 def heading_of(kind: Kind) -> str:
-    """The first cell of a row."""
+    """The first cell of a row in the first table: the name, and how the network is wrapped."""
     return f"{kind.name} ({kind.note})" if kind.note else kind.name
 
 
@@ -89,24 +97,20 @@ def predictions(model: Any, record: dict[str, Any]) -> str:
     if model.level == "graph":
         return "exact"
     if record["halo"] == "whole graph":
-        return (
-            f"exact on the whole graph; edges beyond {record['hops']} hops act, but are not scored"
-        )
+        return f"exact, whole graph ({record['hops']} hops scored)"
     return f"exact, halo {record['halo']}"
 
 
-def sides(model: Any, kind: Kind) -> str:
-    """Which sides have scores and a count, and how edges are removed."""
-    told: list[str] = []
+def removals(model: Any, kind: Kind) -> str:
+    """How edges may be removed such that a target has a count, and whether features have none."""
+    missing = "" if has_count(model, kind, FEATURES, "mask") else "no features; "
     if not model.uses_edges:
-        return f"{FEATURES} (edges of the data change nothing)"
-    if has_count(model, kind, FEATURES, "mask"):
-        told.append(FEATURES)
-    removals: tuple[EdgeRemoval, ...] = ("mask", "drop")
-    ways = [way for way in removals if has_count(model, kind, EDGES, way)]
+        return f"{missing}edges change nothing"
+    both: tuple[EdgeRemoval, ...] = ("mask", "drop")
+    ways = [way for way in both if has_count(model, kind, EDGES, way)]
     doubt = re.search(r"can win in (\w+)", model.mask_support) if "mask" not in ways else None
     why = f" (a silenced message can win in {doubt[1]})" if doubt else ""
-    return ", ".join([*told, f"edges by {' and '.join(ways)}{why}" if ways else "no edges"])
+    return f"{missing}{', '.join(ways)}{why}" if ways else f"{missing}no way"
 
 
 def has_count(model: Any, kind: Kind, side: str, removal: EdgeRemoval) -> bool:
@@ -118,8 +122,8 @@ def has_count(model: Any, kind: Kind, side: str, removal: EdgeRemoval) -> bool:
     return any(row.cell.value is not None for row in results.rows if row.metric == metric)
 
 
-def explainers(model: Any, kind: Kind) -> str:
-    """Which explainers work: all, or those that do not and why."""
+def explainers(model: Any, kind: Kind) -> tuple[str, str, str]:
+    """Which explainers are refused, which ones score edges, and whether guided ones are guided."""
     refused, lacking, plain = {}, [], []
     for name, make in EXPLAINERS.items():
         outcome = tried(make(**QUICK.get(name, {})), model, kind)
@@ -129,14 +133,15 @@ def explainers(model: Any, kind: Kind) -> str:
             plain.append(name)
         elif outcome:
             refused[name] = outcome
-    without = " and ".join(f"{name} ({why})" for name, why in refused.items())
-    told = [f"all but {without}" if without else "all"]
-    scored = [name for name in EXPLAINERS if name not in {*refused, *lacking, *plain}]
-    if lacking:
-        told.append(f"edge scores only from {' and '.join(scored)}")
-    if plain:
-        told.append(f"{' and '.join(plain)} are the plain gradient")
-    return "; ".join(told)
+    if not set(plain) <= set(GUIDED):
+        raise AssertionError(f"{', '.join(plain)} give the plain gradient for {kind.name}")
+    reasons = ", ".join(f"{name} ({why})" for name, why in refused.items())
+    scoring = [name for name in EXPLAINERS if name not in {*refused, *lacking, *plain}]
+    return (
+        reasons or "none",
+        ", ".join(scoring) if lacking else "all",
+        PLAIN if plain else "yes",
+    )
 
 
 def tried(explainer: Any, model: Any, kind: Kind) -> str:
@@ -163,7 +168,7 @@ def tried(explainer: Any, model: Any, kind: Kind) -> str:
 def reason(message: str) -> str:
     """Why an explainer is refused, in a few words."""
     for pattern, words in (
-        (r"no rule for (batch norm without running statistics)", "no rule for {}"),
+        (r"no rule for (batch norm without running stat)istics", "no rule for {}s"),
         (r"no rule for (\w+)", "no rule for {}"),
         (r"calls an operation (without a rule)", "operations {}"),
         (r"torch\.(jit) hides", "torch.{} hides the layers"),
@@ -210,36 +215,52 @@ def own_precision(kind: Kind, base: Kind) -> Any:
 # --- the table ------------------------------------------------------------------------------------
 
 
-def markdown() -> str:
-    """The whole table."""
-    rows = [(*found(kind).cells, cost(kind)) for kind in KINDS.values()]
-    return "\n".join(
-        f"| {' | '.join(cells)} |" for cells in (HEADING, ["---"] * len(HEADING), *rows)
-    )
+def format_table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = (heading, ("---",) * len(heading), *rows)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def markdown() -> tuple[str, str]:
+    """Both tables."""
+    known = {name: found(kind) for name, kind in KINDS.items()}
+    runs = [
+        (own.name, own.predictions, own.copies, cost(KINDS[name])) for name, own in known.items()
+    ]
+    scores = [(KINDS[name].name, *own.score_cells) for name, own in known.items()]
+    return format_table(HEADING, runs), format_table(SCORES_HEADING, scores)
+
+
+def stored_rows(start: str, end: str) -> list[tuple[str, ...]]:
+    """The rows of one table of the page."""
+    lines = PAGE.read_text().split(start)[1].split(end)[0].strip().splitlines()[2:]
+    return [tuple(cell.strip() for cell in line.strip("| ").split(" | ")) for line in lines]
 
 
 def stored() -> dict[str, tuple[str, ...]]:
-    """The rows of the page without their costs, by their first cell."""
-    text = PAGE.read_text().split(START)[1].split(END)[0]
-    rows = [
-        tuple(cell.strip() for cell in line.strip("| ").split(" | "))
-        for line in text.strip().splitlines()[2:]
-    ]
-    return {row[0]: row[:-1] for row in rows}
+    """The cells of both tables of the page without the costs, by the first cell of a row."""
+    scores = {row[0]: row[1:] for row in stored_rows(SCORES_START, SCORES_END)}
+    names = {heading_of(kind): kind.name for kind in KINDS.values()}
+    return {
+        row[0]: (*row[:-1], *scores.get(names.get(row[0], ""), ()))
+        for row in stored_rows(START, END)
+    }
 
 
 def write() -> None:
-    """Put the table into the page."""
-    before, rest = PAGE.read_text().split(START)
-    PAGE.write_text(f"{before}{START}\n{markdown()}\n{END}{rest.split(END)[1]}")
+    """Put the tables into the page."""
+    runs, scores = markdown()
+    for table, start, end in ((runs, START, END), (scores, SCORES_START, SCORES_END)):
+        before, rest = PAGE.read_text().split(start)
+        PAGE.write_text(f"{before}{start}\n{table}\n{end}{rest.split(end)[1]}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--write", action="store_true", help="put the table into docs/models.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/models.md")
     if parser.parse_args().write:
         write()
     else:
-        print(markdown())
+        print(*markdown(), sep="\n\n")
