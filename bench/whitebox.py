@@ -38,11 +38,8 @@ import graphgauge as gg
 from graphgauge.core import derive_seed, make_generator
 
 NODES, FEATURES, STEEPNESS = 200, 20, 2.0
-KINDS = {
-    "local": (0, 0),
-    "neighbourhood": (1, 0),
-    "two hops": (1, 1),
-}  #: does layer 1, layer 2 look at neighbours?
+#: does layer 1, layer 2 look at neighbours?
+KINDS = {"local": (0, 0), "neighbourhood": (1, 0), "two hops": (1, 1)}
 
 
 class Written(nn.Module):
@@ -89,9 +86,8 @@ class WhiteBox:
     model: gg.BaseModel
     truth: dict[int, Tensor]  #: speaks for the predicted class, in this graph
     weight_truth: dict[int, Tensor]  #: has a weight that speaks for it; for edges the same
-    effect: dict[
-        int, Tensor
-    ]  #: what it adds to z, positive where it speaks for the predicted class
+    #: what it adds to z, positive where it speaks for the predicted class
+    effect: dict[int, Tensor]
 
 
 def random_links(seed: int, mean_degree: float = 5.0) -> Tensor:

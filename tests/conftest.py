@@ -28,9 +28,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    os.environ["GRAPHGAUGE_TEST_DEVICE"] = config.getoption(
-        "--device"
-    )  # for networks that are built when tests are collected
+    # for networks that are built when tests are collected
+    os.environ["GRAPHGAUGE_TEST_DEVICE"] = config.getoption("--device")
     config.addinivalue_line(
         "markers",
         "numeric: compares numbers with a definition or a peer on the CPU; takes --device",

@@ -28,10 +28,11 @@ from graphgauge.metrics import (
 )
 from graphgauge.perturbation import CurveLines, EdgeEdits, predict_curves
 
+# Captum
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Input Tensor . did not already require gradients",
     "ignore:Setting backward hooks on ReLU",
-)  # Captum
+)
 FEATURES, CLASSES, TARGET = 4, 3, 7
 
 

@@ -29,10 +29,8 @@ def test_a_dry_run_counts_and_makes_nothing(tmp_path, networks):
     path = write_experiment(tmp_path / "tiny.yaml", models=["gcn", "gat"])
     plan = bench._plan_experiment(str(path), RunEnvironment(networks=str(networks)), targets=3)
     found = bench._plan_record(plan)
-    assert (found["shards"], found["explanations"]) == (
-        4,
-        18,
-    )  # 2 networks x (2 + 1 targets) x 3 explainers
+    # 2 networks x (2 + 1 targets) x 3 explainers
+    assert (found["shards"], found["explanations"]) == (4, 18)
     assert found["rows"] == 18 * len(plan.shards[0].names)
     assert bench._plan_text(found).splitlines()[1].split() == ["ba-shapes-node", "gcn", "9"]
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.yaml"]

@@ -230,10 +230,8 @@ def test_pygs_graphmask_fails_for_the_right_reasons():
         [3, 17],
         on_fail="return",
     )
-    by_chance = {
-        "decisive_feature_comes_first",
-        "decisive_edge_comes_first",
-    }  # a random start may be anywhere
+    # a random start may be anywhere
+    by_chance = {"decisive_feature_comes_first", "decisive_edge_comes_first"}
     assert failures(results) - by_chance == {
         "feature_scores_depend_on_the_model",
         "edge_scores_can_be_ranked",
@@ -302,10 +300,8 @@ def test_graphmask_on_the_network_itself_is_caught_where_no_guard_undoes_it():
     for name in UNGUARDED:
         assert outcome(Naked(), name, plain_model())[0] == "failed"
     reason = outcome(Naked(), "network_is_untouched", plain_model())[1]
-    assert ("tensor 0" in reason, "settings of convs.0" in reason) == (
-        True,
-        True,
-    )  # frozen, and conv.explain is still True
+    # frozen, and conv.explain is still True
+    assert ("tensor 0" in reason, "settings of convs.0" in reason) == (True, True)
     guarded = gg.CallableExplainer(
         lambda model, target: as_people_use_it(model, target, graphmask()), signed=False
     )

@@ -16,10 +16,8 @@ COMMAND = Path(sys.executable).parent / "graphgauge"
 
 
 def run(*arguments):
-    one_thread = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-    }  # two processes of the suite share two cores
+    # two processes of the suite share two cores
+    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.run(
         [COMMAND, *arguments], capture_output=True, text=True, check=False, env=one_thread
     )
@@ -97,9 +95,8 @@ def test_the_demo_as_json_is_repeatable(tmp_path):
     assert first["explainers"] == second["explainers"]
     chosen = [found["recommendation"]["chosen"] for found in (first, second)]
     assert set(chosen) <= {"input_x_gradient", "integrated_gradients", "gnn_explainer"}
-    assert (
-        first["explainers"][chosen[0]] == first["explainers"][chosen[1]]
-    )  # between equals seconds may decide, and nothing else
+    # between equals seconds may decide, and nothing else
+    assert first["explainers"][chosen[0]] == first["explainers"][chosen[1]]
     assert (first["report"], first["measured_on"]) == (report, 2)
     assert [row["target"] for row in first["targets"]] == [510, 400]
     assert first["largest_difference"] <= 1e-5

@@ -88,9 +88,8 @@ def test_groups_weigh_the_same_and_their_errors_add_up():
     first, second = [0.0, 1.0, 2.0], [10.0] * 50
     low, high = difference_interval(first, second)
     own = difference_interval(first)
-    assert (low, high) == pytest.approx(
-        ((own[0] + 10) / 2, (own[1] + 10) / 2)
-    )  # the second has no error
+    # the second has no error
+    assert (low, high) == pytest.approx(((own[0] + 10) / 2, (own[1] + 10) / 2))
     assert mean_interval(first, second) == pytest.approx(((own[0] + 10) / 2, (own[1] + 10) / 2))
 
 

@@ -16,9 +16,8 @@ def test_a_shipped_network_has_the_scores_of_its_record(task, loaded):
     )
     assert record["task"]["data"] == data_digest(data)
     found = score_parts(trained(task.data_set, task.level, task.conv), data, SCORED_PARTS)
-    assert found == pytest.approx(
-        record["scores_kept"], abs=2e-4
-    )  # trained on a GPU: a label in thousands may fall the other way
+    # trained on a GPU: a label in thousands may fall the other way
+    assert found == pytest.approx(record["scores_kept"], abs=2e-4)
 
 
 @pytest.mark.parametrize("task", NETWORK_TASKS.values(), ids=lambda task: task.name)

@@ -91,7 +91,6 @@ def test_all_pairs_are_equally_likely():
     for _ in range(2000):
         low, high = random_pairs(4, 2, random)
         counts[low, high] += 1
-    shares = (
-        counts[:4, :4][torch.ones(4, 4).triu(1).bool()] / 2000
-    )  # each of 6 pairs is in with probability 1/3
+    # each of 6 pairs is in with probability 1/3
+    shares = counts[:4, :4][torch.ones(4, 4).triu(1).bool()] / 2000
     assert ((shares - 1 / 3).abs() < 4 * (2 / 9 / 2000) ** 0.5).all()

@@ -626,17 +626,15 @@ def test_stability_known_by_hand(name):
         if isinstance(value, str):
             assert (cells[metric].status, cells[metric].value) == (value, None), metric
         else:
-            assert cells[metric].value == pytest.approx(value, abs=2e-7), (
-                metric
-            )  # unit vectors in single precision
+            # unit vectors in single precision
+            assert cells[metric].value == pytest.approx(value, abs=2e-7), metric
 
 
 def test_all_pairs_of_five_calls_that_are_opposite_every_other_time():
     calls = SAME, ([-1.0, -2.0], [-3.0, -4.0], [-1.0, -2.0, -3.0])
     cell = stability(*calls, stability="binomial", calls=5)["edge_stability"]
-    assert cell.value == pytest.approx(
-        (1 + 3) / 10, abs=2e-7
-    )  # of 5 calls 2 and 3 are alike: 1 + 3 of 10 pairs
+    # of 5 calls 2 and 3 are alike: 1 + 3 of 10 pairs
+    assert cell.value == pytest.approx((1 + 3) / 10, abs=2e-7)
     assert (cell.trials, cell.stop) == ((5,), ("binomial",))
 
 

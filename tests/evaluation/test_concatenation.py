@@ -208,9 +208,8 @@ def test_joined_results_are_saved_loaded_and_reported(parts, tmp_path):
             for own in content["tasks"][0].lines
             for score in own.scores
         }
-        assert (
-            scores["saliency", "feature_pertinence"] == 7
-        )  # no seed's value is taken for that of another
+        # no seed's value is taken for that of another
+        assert scores["saliency", "feature_pertinence"] == 7
     assert [own["model"] for own in joined.made["parts"]] == ["a", "a", "b"]
 
 

@@ -344,9 +344,8 @@ def test_stability_of_a_learned_explainer_and_of_one_that_always_says_the_same(l
         for side in ("feature", "edge") if question.e_rel else ("feature",):
             cell = learned.cell("input_x_gradient", target, f"{side}_stability")
             assert (cell.trials, cell.stop) == ((1,), ("deterministic",))
-            assert cell.value == (
-                1.0 if DEVICE == "cpu" else pytest.approx(1.0, abs=CLOSE)
-            )  # a GPU adds up in any order
+            # a GPU adds up in any order
+            assert cell.value == (1.0 if DEVICE == "cpu" else pytest.approx(1.0, abs=CLOSE))
 
 
 # --- Effective Compactness and Pertinence ---------------------------------------------------------
@@ -494,9 +493,8 @@ def test_early_stopping_begins_at_the_least_and_ends_at_the_most_number_of_trial
 
 
 def test_without_early_stopping_all_trials_are_made():
-    found = study(
-        "node_values", "GCN", early_stop="none", trials=(2, 5), epsilon=2.0
-    )  # all means are precise
+    # all means are precise
+    found = study("node_values", "GCN", early_stop="none", trials=(2, 5), epsilon=2.0)
     check_curves(found)
     check_stability(found, "random")
     assert set(stops_of(found)) == {"most", "deterministic"}
@@ -509,9 +507,8 @@ def test_trials_of_every_stage_are_counted_once():
         check_curves(found)
         check_stability(found, "random")
         trials |= {n for cell in found.cells.values() for n in cell.trials or ()}
-    assert all(
-        any(a < n <= b for n in trials) for a, b in ((0, 4), (4, 14), (14, 34), (34, 45))
-    )  # 4: the twins'
+    # 4: the twins'
+    assert all(any(a < n <= b for n in trials) for a, b in ((0, 4), (4, 14), (14, 34), (34, 45)))
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -784,15 +781,8 @@ MOVES = {
         ["edge_stability_corrected", "feature_stability_corrected"],
     ),
 }
-STILL = {
-    "sides",
-    "twins",
-    "timed",
-    "extras",
-    "top",
-    "headline",
-    "keep",
-}  #: what is measured, timed, kept or shown; no number moves
+#: what is measured, timed, kept or shown; no number moves
+STILL = {"sides", "twins", "timed", "extras", "top", "headline", "keep"}
 
 
 def differ(a, b):
@@ -955,9 +945,8 @@ def some_task(draw, name, layer):
 @given(draw=st.data())
 def test_all_of_it_holds_on_any_graph(task, layer, draw):
     own = draw.draw(some_task(task, layer), label="task")
-    assume(
-        own.spread is None or own.spread > 1e-3
-    )  # of equal predictions, the flip band has no width
+    # of equal predictions, the flip band has no width
+    assume(own.spread is None or own.spread > 1e-3)
     evaluator = gg.Evaluator(
         own.model,
         seed=draw.draw(st.integers(0, 99)),

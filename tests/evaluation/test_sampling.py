@@ -70,9 +70,8 @@ def test_a_sample_is_the_same_each_time_and_another_with_another_seed():
         for more in ({}, {"seed": 1}, {"seed_scope": ("a", "")}, {"seed_scope": ("", "a")})
     ]
     assert len({tuple(one.sample(12)) for one in evaluators}) == 4
-    labelled = [
-        gg.Evaluator(model, **more) for more in ({"task": "a"}, {"name": "a"})
-    ]  # names are labels, and draw nothing
+    # names are labels, and draw nothing
+    labelled = [gg.Evaluator(model, **more) for more in ({"task": "a"}, {"name": "a"})]
     assert {tuple(one.sample(12)) for one in labelled} == {tuple(evaluators[0].sample(12))}
 
 

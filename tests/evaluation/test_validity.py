@@ -233,6 +233,5 @@ def test_rank_correlation_shares_the_ranks_of_ties():
     assert validity_judging.spearman([1, 1, 2, 5], [0.3, 0.1, 0.1, 0.9]) == pytest.approx(
         ranked.corr().loc["a", "b"]
     )
-    assert validity_judging.spearman([1, 1], [1, 2]) != validity_judging.spearman(
-        [1, 1], [1, 2]
-    )  # NaN: nothing to rank
+    # NaN: nothing to rank
+    assert validity_judging.spearman([1, 1], [1, 2]) != validity_judging.spearman([1, 1], [1, 2])

@@ -365,7 +365,7 @@ def test_unions_and_batches_are_shown_in_a_line():
     model = gg.NodeClassificationModel(build(Stack, GCNConv), random_graph())
     batch, seen = model.computation_graphs([3, 4]), []
     model.pred_copies(batch, edit=lambda union: (seen.append(repr(union)), union)[1])
-    assert seen[-1].startswith("Union(2 copies, ")
+    assert seen[-1].startswith("GraphBatch(2 copies, ")
     assert repr(batch).startswith("ComputationGraphs(2 graphs, ")
     assert repr(model.source) == "Graphs(1 graphs, 60 nodes, 164 edges)"
 

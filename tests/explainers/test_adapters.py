@@ -41,9 +41,8 @@ def plain_graph(num_nodes=40, seed=0):
     return data
 
 
-MANY = [
-    plain_graph(5 + seed, seed) for seed in range(4)
-]  # GraphMask counts the loops that a layer drops
+# GraphMask counts the loops that a layer drops
+MANY = [plain_graph(5 + seed, seed) for seed in range(4)]
 
 
 class Weighted(nn.Module):

@@ -148,9 +148,8 @@ def explain(model, targets, explain_output="logit"):
 
 def assert_equals(x, reference):
     for score, wanted in zip((x.feature_matrix(), x.edge_vector()), reference, strict=True):
-        assert (score - wanted).abs().max() <= TOLERANCE * max(
-            1.0, float(wanted.abs().max())
-        )  # sums near 0 make large scores
+        # sums near 0 make large scores
+        assert (score - wanted).abs().max() <= TOLERANCE * max(1.0, float(wanted.abs().max()))
 
 
 def assert_nodes_equal(net, data, targets=range(12)):

@@ -67,9 +67,8 @@ def literal_prediction(model, target, x=None, without=None, removal="drop"):
         )
 
         def silence(layer, inputs, message):
-            same = ((used[-1][0] == tail) & (used[-1][1] == head)).nonzero()[
-                :, 0
-            ]  # parallel edges: in the order they are stored in
+            # parallel edges: in the order they are stored in
+            same = ((used[-1][0] == tail) & (used[-1][1] == head)).nonzero()[:, 0]
             return message.index_fill(
                 layer.node_dim % message.dim(), same[parallel.index(without)], 0.0
             )

@@ -136,9 +136,8 @@ def test_a_decision_brings_thresholds_and_explainer(folder):
     assert "Edge effective compactness 6" in strict.stdout
     assert "saliency" not in strict.stdout
     assert run("check", str(folder / "run"), "--decision", str(folder / "mild.json")).exit_code == 0
-    assert (
-        run("check", str(folder / "run"), "--features", "200").exit_code == 1
-    )  # saliency counts without the decision
+    # saliency counts without the decision
+    assert run("check", str(folder / "run"), "--features", "200").exit_code == 1
 
 
 @pytest.mark.parametrize(

@@ -128,9 +128,8 @@ def check_run(client, run, results, folder):
     names = {file.path for file in client.list_artifacts(run)}
     assert names == {"settings.json", "summary.json", "rows.json", "report.html", "note.txt"}
     shown = [{"path": name, "type": "table"} for name in ("summary.json", "rows.json")]
-    assert (
-        json.loads(found.data.tags["mlflow.loggedArtifacts"]) == shown
-    )  # MLflow's page draws these as tables
+    # MLflow's page draws these as tables
+    assert json.loads(found.data.tags["mlflow.loggedArtifacts"]) == shown
     table = json.loads(logged(client, run, "summary.json", folder))
     assert table["columns"][:3] == ["explainer", "metric", "mean"]
     assert len(json.loads(logged(client, run, "rows.json", folder))["data"]) == len(results)

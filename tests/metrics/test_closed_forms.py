@@ -36,10 +36,8 @@ from graphgauge.metrics import (
 )
 
 NO, YES = False, True
-ONE, TWO = (
-    Pertinence(least=1, most=1),
-    Pertinence(least=2, most=2),
-)  # no early stop: all random curves count
+# no early stop: all random curves count
+ONE, TWO = (Pertinence(least=1, most=1), Pertinence(least=2, most=2))
 HALF_ROOT = 1 - math.sqrt(2) / 2  # likeness of two orthogonal vectors
 
 

@@ -25,9 +25,8 @@ from graphgauge.metrics import (
     recall_at_k,
 )
 
-ENTRIES = st.lists(
-    st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=9
-)  # four values: many ties
+# four values: many ties
+ENTRIES = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=9)
 
 
 def literal_auroc(score, truth):
@@ -99,9 +98,8 @@ def test_constant_scores_do_not_profit_from_the_order_of_the_list():
     assert jaccard(torch.ones(50_000), truth).item() == pytest.approx(
         jaccard(torch.ones(50_000), truth.flip(0)).item(), abs=1e-12
     )
-    assert jaccard(torch.ones(50_000), truth).item() == pytest.approx(
-        0.25, abs=1e-3
-    )  # 0.4 of 20,000 hit: 8 / (40 - 8)
+    # 0.4 of 20,000 hit: 8 / (40 - 8)
+    assert jaccard(torch.ones(50_000), truth).item() == pytest.approx(0.25, abs=1e-3)
 
 
 def test_what_is_undefined_is_an_error_of_the_function_and_a_gap_of_the_class():

@@ -15,9 +15,8 @@ from graphgauge.metrics import (
     win_share,
 )
 
-HEIGHTS = st.sampled_from(
-    [0.0, 0.2, 0.2 + 5e-7, 0.5, 0.9]
-)  # many ties, some only within the tolerance
+# many ties, some only within the tolerance
+HEIGHTS = st.sampled_from([0.0, 0.2, 0.2 + 5e-7, 0.5, 0.9])
 CURVES = st.lists(st.lists(HEIGHTS, min_size=6, max_size=6), min_size=2, max_size=6)
 
 

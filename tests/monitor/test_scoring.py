@@ -151,9 +151,10 @@ def test_the_attributes_of_the_edges_at_a_target_are_watched(kind):
     for row, target in zip(sample.data, targets, strict=True):
         assert row[-3:] == pytest.approx(literal_edge_means(model, target), abs=1e-6)
     assert sample.data[0, -3:].tolist() != [0.0, 0.0, 0.0]
+    # node 11 has no edges
     assert (
         sample.data[-1, -3:].tolist() == [0.0, 0.0, 0.0] or kind is not gg.NodeClassificationModel
-    )  # node 11 has no edges
+    )
 
 
 class Attributed(torch.nn.Module):

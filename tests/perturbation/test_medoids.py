@@ -150,15 +150,15 @@ def test_the_size_of_the_pieces_changes_nothing(cloud, piece):
 
 def test_the_values_of_clear_cases():
     line = torch.tensor([[0.0], [1.0], [2.0], [100.0], [101.0], [103.0]])
-    assert _label_medoids(line, torch.zeros(6, dtype=torch.int64), 1).tolist() == [
-        3
-    ]  # the mean is 51 1/6: 100 is nearer to it than 2
+    # the mean is 51 1/6: 100 is nearer to it than 2
+    assert _label_medoids(line, torch.zeros(6, dtype=torch.int64), 1).tolist() == [3]
     assert _farthest_first(line, 3).tolist() == [3, 0, 5]
     assert _k_medoids(line, 2).tolist() == [4, 1]  # rank 0 grew out of the medoid of all points
+    # of two as near, the first
     assert _k_medoids(line, 2, torch.tensor([True, False, True, True, False, True])).tolist() == [
         3,
         0,
-    ]  # of two as near, the first
+    ]
     assert medoids_above_thresholds(
         line, line[:, 0].double(), torch.tensor([-5.0, 2.0, 101.5, 104.0]).double()
     ).tolist() == [

@@ -297,9 +297,8 @@ def test_a_class_without_any_neighbours_gives_no_reference():
 
 
 def test_the_extremes_of_a_regression_have_one_side():
-    line = [
-        (float(i), 0.0) for i in range(11)
-    ]  # standard deviation: the root of 10, so four steps away or more
+    # standard deviation: the root of 10, so four steps away or more
+    line = [(float(i), 0.0) for i in range(11)]
     data = cloud(*line, edges=[(i, i + 1) for i in range(10)])
     model = gg.NodeRegressionModel(build(Threshold, VALUE, dtype=torch.float64), data)
     references = find_references(model, [0, 5, 10, 2])

@@ -45,9 +45,10 @@ def test_features_of_the_target_and_of_its_neighbours_in_the_order_of_their_stre
 def test_feature_groups_are_one_bar_and_their_scores_add_up():
     axes = plot_feature_bars(explanation(), names={"feature_groups": {"money": [1, 2]}}, top=1)
     assert bars(axes) == [("money", 2.0)]
+    # 1.25 / 3.25
     assert (
         axes.get_xlabel().replace("\n", " ").endswith("and 3 further scores with 38 % of the sum")
-    )  # 1.25 / 3.25
+    )
 
 
 def test_the_pooling_of_neighbours_can_be_chosen():

@@ -180,10 +180,8 @@ def test_node_areas_grow_with_their_feature_scores():
 
 
 def test_groups_are_one_node_and_their_scores_add_up():
-    names = {
-        "groups": {"defaulters": [1, 2, 0]},
-        "nodes": {3: "Ada"},
-    }  # 0 is the target, and stays out
+    # 0 is the target, and stays out
+    names = {"groups": {"defaulters": [1, 2, 0]}, "nodes": {3: "Ada"}}
     axes = explanation().draw(DATA, names=names)
     assert texts(axes).count("defaulters (2)") == 1
     assert "Ada" in texts(axes)
@@ -291,11 +289,8 @@ def gg_data(edge_index):
 def test_a_label_goes_where_nothing_is_hidden():
     from graphgauge.plots.graph_layout import Disc
 
-    discs = {
-        0: Disc(50, 50, 10),
-        1: Disc(50, 30, 10),
-        2: Disc(50, 70, 10),
-    }  # below and above are taken
+    # below and above are taken
+    discs = {0: Disc(50, 50, 10), 1: Disc(50, 30, 10), 2: Disc(50, 70, 10)}
     (x, y) = place_labels({0: (30, 10)}, discs, [], (0, 0, 200, 100))[0]
     assert (x, y) == (50 + 10 + 2 + 15, 50)
     (x, y) = place_labels({0: (30, 10)}, discs, [(discs[0], Disc(190, 50, 5))], (0, 0, 200, 100))[0]

@@ -90,9 +90,8 @@ def test_what_cannot_be_made_is_left_out_with_the_reason(tmp_path):
 
 
 def test_the_command_analyses_saved_results(tmp_path):
-    results(values("cora-node", "gcn", "lrp", "edge_ec", [3, 4])).save(
-        tmp_path / "run"
-    )  # no pair of metrics, so no pictures
+    # no pair of metrics, so no pictures
+    results(values("cora-node", "gcn", "lrp", "edge_ec", [3, 4])).save(tmp_path / "run")
     done = CliRunner().invoke(app, ["analyse", str(tmp_path / "run"), "--draws", "10"])
     assert (done.exit_code, done.stdout.splitlines()[0]) == (
         0,

@@ -72,12 +72,8 @@ def test_the_headline_has_the_means_and_their_outcomes():
 
 
 def test_a_front_holds_those_whom_nobody_beats():
-    numbers = {
-        "a": (0.9, 9),
-        "b": (0.8, 3),
-        "c": (0.7, 4),
-        "random": (0.95, 1),
-    }  # c is beaten by b; chance does not take part
+    # c is beaten by b; chance does not take part
+    numbers = {"a": (0.9, 9), "b": (0.8, 3), "c": (0.7, 4), "random": (0.95, 1)}
     results = made(
         {name: good(edge_pertinence=p, edge_ec=ec) for name, (p, ec) in numbers.items()}, n=4
     )
@@ -125,10 +121,8 @@ def test_changes_show_both_thresholds_and_both_verdicts():
     )
     (row,) = table[table["Explainer"] == "saliency"].to_dict("records")
     assert (row["Threshold before"], row["Threshold now"]) == (0.6, 0.2)
-    assert (row["Verdict before"], row["Verdict now"]) == (
-        "Below threshold",
-        "Caution",
-    )  # random passes 0.2, too
+    # random passes 0.2, too
+    assert (row["Verdict before"], row["Verdict now"]) == ("Below threshold", "Caution")
 
 
 def test_histories_have_means_quartiles_and_the_limits_of_their_baseline(history):

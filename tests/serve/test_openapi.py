@@ -49,8 +49,11 @@ def test_every_other_request_is_answered_as_described(schema, path, mode, data):
 def test_the_description_names_every_route_and_no_other(port):
     found = json.loads(call(port, "GET", "/openapi.json")[2])
     assert {path: list(operations) for path, operations in found["paths"].items()} == {
-        "/explain": ["post"], "/health": ["get"], "/ready": ["get"], "/metrics": ["get"],
-    }  # fmt: skip
+        "/explain": ["post"],
+        "/health": ["get"],
+        "/ready": ["get"],
+        "/metrics": ["get"],
+    }
     assert found["paths"]["/explain"]["post"]["security"] == [{"token": []}]
     assert found["paths"]["/health"]["get"]["security"] == []
 

@@ -53,9 +53,8 @@ class Task:
     targets: list
     ask: object  #: target -> asking function
     hops: int = 2
-    answers: dict = field(
-        default_factory=dict
-    )  #: predictions of edited graphs; they depend on no other setting than the removal
+    #: predictions of edited graphs; they depend on no other setting than the removal
+    answers: dict = field(default_factory=dict)
 
     def data(self, target):
         return self.model.data[target] if self.model.level == "graph" else self.model.data

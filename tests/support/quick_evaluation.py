@@ -31,9 +31,8 @@ def link_model(**options):
 def graph_model(**options):
     net, data = build(Pooled), [random_graph(12 + k, 24, seed=k) for k in range(6)]
     with torch.no_grad():
-        net.lin.bias -= torch.stack([net(g.x, g.edge_index)[0] for g in data]).mean(
-            0
-        )  # so that classes differ
+        # so that classes differ
+        net.lin.bias -= torch.stack([net(g.x, g.edge_index)[0] for g in data]).mean(0)
     return gg.GraphClassificationModel(net, data, **options)
 
 

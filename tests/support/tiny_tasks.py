@@ -15,9 +15,8 @@ def made_task(kind, seed=0, dtype=torch.float64, sparse=False):
     x = torch.eye(NUM_NODES, dtype=dtype) if sparse else x
     ends = torch.randint(NUM_NODES, (2, 40), generator=random)
     ends = ends[:, ends[0] != ends[1]]
-    edge_index = torch.cat([ends, ends.flip(0), torch.tensor([[3, 3], [3, 5]])], 1).unique(
-        dim=1
-    )  # one stored self-loop, one way
+    # one stored self-loop, one way
+    edge_index = torch.cat([ends, ends.flip(0), torch.tensor([[3, 3], [3, 5]])], 1).unique(dim=1)
     data = Data(x=x, edge_index=edge_index)
     data = node_task(data, kind, random) if kind in KINDS[:3] else link_task(data, kind, random)
     part = torch.arange(len(data.y if data.level == "node" else data.edge_label)) % 5

@@ -3,7 +3,7 @@ own model.
 
 A function returns nothing (kept), returns a remark (kept, but people should know), raises
 `InapplicableCheck` (says nothing about this explainer) or an AssertionError with the reason (broken).
-Those in `stage_promises` are about networks of our own.
+Those in `explainer_toy_checks` are about networks of our own.
 """
 
 import json

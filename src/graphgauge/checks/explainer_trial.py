@@ -33,9 +33,8 @@ class ExplainerTrial:
     targets: list[Target]
     state: dict[str, Any]
     answer: Tensor
-    cached_explanations: dict[str, list[Xplanation]] = field(
-        default_factory=dict
-    )  #: explanations on stages that several checks look at
+    #: explanations on stages that several checks look at
+    cached_explanations: dict[str, list[Xplanation]] = field(default_factory=dict)
 
     @classmethod
     def from_model(

@@ -2,7 +2,7 @@
 graphgauge shows.
 
 Which formula is used was decided by measured coverage (``bench/coverage.py``, docs/validity.md):
-the percentile bootstrap covers in 80 to 93 % of cases with 10 to 20 values.
+the percentile bootstrap covers in 65 to 93 % of cases with 10 to 20 values.
 
 `difference_interval` is Student's t interval for paired differences, whose distribution is
 symmetric under the null hypothesis:

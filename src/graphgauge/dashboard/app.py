@@ -35,9 +35,8 @@ def main() -> None:
         )
         return
     if "run" in st.session_state:
-        st.session_state["run"] = st.session_state[
-            "run"
-        ]  # stays chosen on pages that do not ask for it
+        # stays chosen on pages that do not ask for it
+        st.session_state["run"] = st.session_state["run"]
     page = str(st.sidebar.radio("Page", list(_PAGES)))
     with show_errors():
         _PAGES[page](DashboardConfig.from_json(sys.argv[1]))

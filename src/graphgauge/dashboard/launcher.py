@@ -1,7 +1,7 @@
 """Start Streamlit in a process of its own, on this machine only unless asked otherwise, and end it
 with Ctrl-C or SIGTERM.
 
-Everything under the root can be read by whoever has the address with its token (see `invited`), and
+Everything under the root can be read by whoever has the address with its token (see `auth`), and
 the token travels in the clear: an address that other machines reach needs ``expose``. Every option
 is on Streamlit's command line, where it comes before anyone's own settings: no usage statistics, no
 file watcher, no question for an e-mail address.
@@ -141,7 +141,7 @@ def run_dashboard(
 
 
 def _process_environment(token: str, is_exposed: bool) -> dict[str, str]:
-    """That of this process, with what `invited` asks for; pictures are drawn without a screen."""
+    """That of this process, with what `auth` reads; pictures are drawn without a screen."""
     return {
         **os.environ,
         "MPLBACKEND": "agg",

@@ -17,23 +17,11 @@ from graphgauge.datasets.splits import stratified_split
 
 _NUM_BASE, _NUM_HOUSES, _EDGES_PER_NEW_NODE = 300, 80, 5
 _HOUSE_LABEL = (1, 1, 2, 2, 3)  #: two middle nodes, two bottom nodes, the top
-_HOUSE_EDGES = (
-    (0, 1),
-    (0, 3),
-    (0, 4),
-    (1, 2),
-    (1, 4),
-    (2, 3),
-)  #: undirected; node 0 is tied to the base graph
+#: undirected; node 0 is tied to the base graph
+_HOUSE_EDGES = ((0, 1), (0, 3), (0, 4), (1, 2), (1, 4), (2, 3))
 _BA_SHAPES_CLASSES = ("base", "middle", "bottom", "top")
-_EDGE_CLASSES = (
-    (0, 0),
-    (0, 1),
-    (1, 1),
-    (1, 2),
-    (1, 3),
-    (2, 2),
-)  #: classes of the two ends, smaller first
+#: classes of the two ends, smaller first
+_EDGE_CLASSES = ((0, 0), (0, 1), (1, 1), (1, 2), (1, 3), (2, 2))
 
 
 def ba_shapes(seed: int = 1) -> Data:

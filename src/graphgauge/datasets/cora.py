@@ -30,10 +30,8 @@ _CORA_CLASSES = (
     "Case Based",
     "Rule Learning",
 )
-_NUM_TRAIN, _NUM_VAL = (
-    140,
-    500,
-)  #: the public split: 20 articles of each subject, the next 500; the test articles are listed
+#: the public split: 20 articles of each subject, the next 500; the test articles are listed
+_NUM_TRAIN, _NUM_VAL = (140, 500)
 
 
 def read_cora(contents: Mapping[str, bytes]) -> Data:

@@ -59,9 +59,8 @@ class ResultsSource:
 
     evaluator: Any
     explanations: Mapping[LocalExplanationKey, Callable[[], Xplanation]]
-    explainers: Mapping[str, ExplanationRebuilder] = field(
-        default_factory=dict
-    )  #: those that explain again, by name
+    #: those that explain again, by name
+    explainers: Mapping[str, ExplanationRebuilder] = field(default_factory=dict)
 
     def explain_several(self, label: str, wanted: Sequence[tuple[Target, int]]) -> list[Xplanation]:
         """Explanations of one explainer, by target and occurrence, in one batch where they are made

@@ -242,9 +242,8 @@ def _paired_metric_values(
     if end < most and any(stop.reason == ["most"] for stop in stops):
         return None
     cells: dict[str, MetricValue] = {}
-    is_fixed = (
-        settings.early_stop == "none"
-    )  # then no rule ends the lists, whatever holds at their end
+    # then no rule ends the lists, whatever holds at their end
+    is_fixed = settings.early_stop == "none"
     reasons = {
         side: "most" if is_fixed else stop.reason[0]
         for side, stop in zip(open_sides, stops, strict=True)

@@ -87,7 +87,7 @@ class GraphBatch:
         return len(self.copy)
 
     def __repr__(self) -> str:
-        return f"Union({len(self)} copies, {self.num_nodes} nodes, {self.num_edges} edges)"
+        return f"GraphBatch({len(self)} copies, {self.num_nodes} nodes, {self.num_edges} edges)"
 
     @property
     def x(self) -> Tensor:

@@ -152,8 +152,8 @@ class EdgeFactors(MessageScaling):
 #: number of a call of `propagate` -> which edges it used (see `_match_layer_edges`), how many, and
 #: how many columns there were
 EdgeUse = dict[int, tuple[Tensor | None, int, int]]
-#: number of a call of `propagate` -> which of its messages can arrive (see `reach`), and how many
-#: there were
+#: number of a call of `propagate` -> which of its messages can arrive (see `message_pruning`), and how
+#: many there were
 Arrivals = dict[int, tuple[Tensor, int]]
 
 
@@ -200,7 +200,7 @@ def edit_messages(
         edge_index: The edges of the graph.
         edit: Receives `LayerMessages`; returns other messages or None.
         memo: Stores which edges the layers use, for further passes over the same graph.
-        reach: A `Reach`, whose hooks come after these: which messages are sent.
+        reach: A `MessagePruner`, whose hooks come after these: which messages are sent.
         tracker: An active tracker, which knows where a layer's edges come from.
     """
     editor = _MessageEditor(edge_index, edit, {} if memo is None else memo, reach, tracker)

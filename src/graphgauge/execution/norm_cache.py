@@ -180,7 +180,7 @@ def normalises_edges(layer: Any) -> bool:
 
 
 def _switch_off_cache(layer: Module) -> None:
-    """Switch the cache of a layer off, as `untouched` did."""
+    """Switch the cache of a layer off, as other layers do."""
     layer.cached, layer._cached_edge_index = False, None  # type: ignore[assignment]
 
 

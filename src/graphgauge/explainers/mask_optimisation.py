@@ -63,7 +63,7 @@ class MaskEntries:
         )
 
     def streams(self, seeds: list[int], purpose: str) -> Tensor:
-        """Random streams of all positions, those of copy k from ``seeds[k]`` (see `counted`).
+        """Random streams of all positions, those of copy k from ``seeds[k]`` (see `counter_rng`).
         (size,)
         """
         seed = torch.tensor(

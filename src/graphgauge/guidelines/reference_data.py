@@ -65,10 +65,9 @@ def find_band(family: str, value: float) -> JsonObject:
 def _is_in_band(entry: JsonObject, value: float) -> bool:
     """Whether a band contains a value."""
     endless = float("inf")
-    return (
-        entry.get("least", -endless) <= value <= entry.get("most", endless)
-        and entry.get("above", -endless) < value < entry.get("below", endless)
-    )  # fmt: skip
+    return entry.get("least", -endless) <= value <= entry.get("most", endless) and entry.get(
+        "above", -endless
+    ) < value < entry.get("below", endless)
 
 
 def metric_family(metric: str) -> str:

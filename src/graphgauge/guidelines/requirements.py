@@ -11,10 +11,8 @@ from graphgauge.metrics import MetricName
 STAKES = ("standard", "high-stakes")
 LATENCIES = ("interactive", "batch", "offline")
 LEAST_EDITS = 1  #: of any explanation; ours, the paper's shares of few features fall below it
-GRAPH_KINDS = (
-    "graph_classification",
-    "graph_regression",
-)  #: judged by the bands; the paper's table has no column for them
+#: judged by the bands; the paper's table has no column for them
+GRAPH_KINDS = ("graph_classification", "graph_regression")
 
 
 @dataclass(frozen=True)
@@ -142,9 +140,8 @@ def edits_for_share(size: int, share: float) -> float:
     >>> edits_for_share(200, 0.1), edits_for_share(16, 0.1), edits_for_share(7, 0.1)
     (20.0, 1.6, 1.0)
     """
-    return max(
-        float(LEAST_EDITS), round(share * size, 12)
-    )  # 0.2 * 3 is 0.6, not 0.6000000000000001
+    # 0.2 * 3 is 0.6, not 0.6000000000000001
+    return max(float(LEAST_EDITS), round(share * size, 12))
 
 
 def _limit_problem(name: str, limit: Any) -> str:

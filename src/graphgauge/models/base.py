@@ -231,7 +231,7 @@ class BaseModel(ABC):
         of: Tensor | None = None,
         kind: str | None = None,
     ) -> Tensor:
-        """Rows of ``work`` on unions of copies, inside the memory budget; see `Engine.map`."""
+        """Rows of ``work`` on unions of copies, inside the memory budget; see `Executor.map`."""
         check_same_source(graphs, self.source)
         with self.session():
             self.prepare_engine()
@@ -246,7 +246,7 @@ class BaseModel(ABC):
         kind: str | None = None,
         probe: Callable[[GraphBatch], Any] | None = None,
     ) -> None:
-        """Run work whose results are not rows; see `Engine.each`."""
+        """Run work whose results are not rows; see `Executor.for_each`."""
         check_same_source(graphs, self.source)
         with self.session():
             self.prepare_engine()
@@ -353,7 +353,7 @@ class BaseModel(ABC):
     def tolerance(self) -> float:
         """The largest difference between two predictions that counts as rounding."""
 
-    # --- facts about the network, found once by trying (see `probing`) ----------------------------
+    # --- facts about the network, found once by trying (see `capability_probes`) ------------------
 
     @contextmanager
     def session(self) -> Iterator[None]:
@@ -555,9 +555,8 @@ class BaseModel(ABC):
         """Raise OutOfMemory if the whole graph would be listed for more targets than memory
         holds.
         """
-        words = 6 * (
-            self.source.num_nodes + self.source.num_edges
-        )  # ids, positions and what sorting them takes
+        # ids, positions and what sorting them takes
+        words = 6 * (self.source.num_nodes + self.source.num_edges)
         needed = len(target) * words * 8
         if HALOS[halo] == "whole graph" and needed > budget_bytes(
             self.executor.budget, self.source.device

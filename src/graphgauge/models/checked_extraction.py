@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from graphgauge.models.base import BaseModel
 
 
-_FIRST_PART_SIZE, _EXTRACTION_BYTES_PER_ITEM = (
-    16,
-    160,
-)  #: targets cut out first, and what cutting takes at most for each node and edge it lists
+#: targets cut out first, and what cutting takes at most for each node and edge it lists
+_FIRST_PART_SIZE, _EXTRACTION_BYTES_PER_ITEM = (16, 160)
 
 
 def find_halo(model: "BaseModel") -> int:

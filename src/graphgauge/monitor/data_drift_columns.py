@@ -182,9 +182,10 @@ def _residual_columns(
         return np.zeros((total, 0)), []
     correlation = r.T @ r / total
     strength = np.where(usable, np.abs(correlation).round(6), -1.0) - 2 * np.eye(width)
+    # (D, K)
     chosen = np.argsort(-strength, axis=1, kind="stable")[
         :, : min(predictors, int(usable.sum()) - 1)
-    ]  # (D, K)
+    ]
     inner = correlation[chosen[:, :, None], chosen[:, None, :]] + _RIDGE_PENALTY * np.eye(
         chosen.shape[1]
     )

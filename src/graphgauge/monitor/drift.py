@@ -52,10 +52,8 @@ from graphgauge.monitor.two_sample_tests import TEST_NAMES, SampleDifference, co
 _TEST_TITLES = {"ks": "Kolmogorov-Smirnov", "rank": "Mann-Whitney"}
 LEAST_VALUES = 5  #: values on both sides below which nothing is compared
 _CLEAR_Z, _MOST_NAMED = 3.0, 20  #: columns that are named beside the one that moved most
-_MOST_SENTENCES, _NAMED_BESIDE = (
-    3,
-    2,
-)  #: about relations in one trigger; columns that another one no longer follows, in one of them
+#: about relations in one trigger; columns that another one no longer follows, in one of them
+_MOST_SENTENCES, _NAMED_BESIDE = (3, 2)
 
 
 @dataclass(frozen=True)

@@ -49,9 +49,8 @@ from graphgauge.monitor.validation_record import ValidationRecord
 from graphgauge.store import Store, WriterLock
 
 _BASELINE_TARGETS = 200  #: targets of a baseline
-ExampleCallback = Callable[
-    [Results], list[JsonObject]
-]  #: what people see of a few explanations, as plain data
+#: what people see of a few explanations, as plain data
+ExampleCallback = Callable[[Results], list[JsonObject]]
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,14 @@ from graphgauge.core import BadSetting, JsonObject
 
 METRIC_DRIFT, RANKING_DRIFT, DATA_SHIFT = "metric drift", "ranking drift", "data shift"
 BROKEN_RELATION, ACCURACY_DROP = "broken relation", "accuracy drop"
+#: of the budget, by kind of drift
 _BUDGET_SHARES = {
     METRIC_DRIFT: 0.8,
     RANKING_DRIFT: 0.05,
     DATA_SHIFT: 0.05,
     BROKEN_RELATION: 0.05,
     ACCURACY_DROP: 0.05,
-}  #: of the budget, by kind of drift
+}
 _DIRECTIONS = ("at least", "at most", "below")
 THRESHOLD_TOLERANCE = 1e-9  #: rounding that never decides
 

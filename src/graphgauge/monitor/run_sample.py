@@ -25,10 +25,8 @@ from graphgauge.core import JsonObject, Target
 from graphgauge.evaluation import OK, Results
 from graphgauge.monitor.two_sample_tests import FloatArray
 
-CLOCK_METRICS = (
-    "time",
-    "time_batched",
-)  #: they depend on the machine's other work: held against thresholds, not tested for drift
+#: they depend on the machine's other work: held against thresholds, not tested for drift
+CLOCK_METRICS = ("time", "time_batched")
 
 
 @dataclass(frozen=True)
@@ -37,9 +35,8 @@ class Sample:
 
     targets: tuple[Target, ...]
     values: Mapping[str, FloatArray]
-    missing: Mapping[str, Mapping[str, int]] = field(
-        default_factory=dict
-    )  #: metric -> reason -> number of targets
+    #: metric -> reason -> number of targets
+    missing: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     top: tuple[tuple[int, ...], ...] | None = None
     data: FloatArray | None = None
     gaps: FloatArray | None = None

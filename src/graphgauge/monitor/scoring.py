@@ -31,10 +31,8 @@ from graphgauge.monitor.labels import prediction_errors, target_labels
 from graphgauge.monitor.run_sample import Sample, sample_from_results
 from graphgauge.monitor.two_sample_tests import FloatArray
 
-_VALUE_COLUMN, _PROBABILITY_COLUMN = (
-    "prediction",
-    "probability of class",
-)  #: columns of what a network says
+#: columns of what a network says
+_VALUE_COLUMN, _PROBABILITY_COLUMN = ("prediction", "probability of class")
 
 
 @dataclass(frozen=True)

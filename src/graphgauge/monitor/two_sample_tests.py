@@ -33,10 +33,8 @@ from numpy.typing import NDArray
 from graphgauge.core import UndefinedScore, mean_ranks
 
 FloatArray = NDArray[np.float64]
-_ROUGH_LIMITS = {
-    "ks": 0.05,
-    "rank": 0.0,
-}  #: large-sample p-values above these, and above ten times the level, are taken as they are
+#: large-sample p-values above these, and above ten times the level, are taken as they are
+_ROUGH_LIMITS = {"ks": 0.05, "rank": 0.0}
 _ALWAYS_EXACT_SIZE = 40  #: values up to which everything is exact
 _MOST_CELLS = 2**18  #: of the table behind an exact rank test
 TEST_NAMES = ("ks", "rank")
@@ -189,9 +187,8 @@ def _exact_lower_tail(ranks: NDArray[np.int64], n: int) -> float:
     table = np.zeros((n + 1, most + 1))
     table[0, 0] = 1.0
     for t, own in enumerate(sorted(score[score <= most].tolist())):
-        low = (
-            max(0, n - most // own) if own else 0
-        )  # with fewer so far, the rest would exceed the sum
+        # with fewer so far, the rest would exceed the sum
+        low = max(0, n - most // own) if own else 0
         top = min(t, n - 1) + 1
         wide = min(most, top * own) + 1  # no sum is larger yet
         share = ((n - np.arange(low, top)) / (len(score) - t))[:, None]

@@ -31,10 +31,8 @@ else:
 
 SHIPPED_LANGUAGES = Path(__file__).parent / "languages"
 _PHRASES_FILE = "phrases.toml"
-_SMALLEST_PLAIN_NUMBER, _LARGEST_PLAIN_NUMBER = (
-    1e-4,
-    1e15,
-)  #: numbers below and from here on are written as 2.7E-28: nobody counts zeros
+#: numbers below and from here on are written as 2.7E-28: nobody counts zeros
+_SMALLEST_PLAIN_NUMBER, _LARGEST_PLAIN_NUMBER = (1e-4, 1e15)
 _OPTIONAL_PHRASES = ("last_word",)  #: what some languages need and others do not
 #: words and short phrases as the TOML file nests them
 Phrases = Mapping[str, Any]

@@ -18,9 +18,8 @@ _JOINERS = "\u200c\u200d"  #: invisible, but part of the spelling of some langua
 
 _NameList = Sequence[str] | Mapping[int, str] | None  #: becomes {id: name}
 _NounForms = str | Sequence[str] | None  #: becomes (singular, plural); ("", "") if there is none
-_NamedGroups = Mapping[
-    Any, Iterable[int]
-]  #: becomes {(singular, plural): ids}; a singular that was not given is ""
+#: becomes {(singular, plural): ids}; a singular that was not given is ""
+_NamedGroups = Mapping[Any, Iterable[int]]
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class Names:
         """Take ``feature_names``, ``class_names``, ``node_names`` and ``unit`` from a data set.
 
         >>> from types import SimpleNamespace
-        >>> Names.of(SimpleNamespace(class_names=["no", "yes"], unit="stars")).classes
+        >>> Names.from_data(SimpleNamespace(class_names=["no", "yes"], unit="stars")).classes
         {0: 'no', 1: 'yes'}
         """
         features, nodes, classes = (

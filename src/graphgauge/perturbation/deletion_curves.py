@@ -71,7 +71,7 @@ class GraphEdits(ABC):
     def incremental_copies(
         self, model: BaseModel, lines: CurveLines, line: Tensor, step: Tensor
     ) -> GraphCopies | None:
-        """The same points without copies of whole graphs, if that is possible (see `versions`)."""
+        """The same points without copies of whole graphs, if that is possible (see `incremental_removal`)."""
         return None
 
 

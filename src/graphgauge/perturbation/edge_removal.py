@@ -160,7 +160,7 @@ def _can_remove_incrementally(model: BaseModel, edits: EdgeEdits) -> bool:
     """Whether versions of nodes can replace copies of graphs.
 
     They can for chains of local layers, if a trial on the model confirms it. On a CPU the layers
-    must also be such that no bit of a message depends on its position (see `reach`).
+    must also be such that no bit of a message depends on its position (see `message_pruning`).
     """
     is_local = edits.graphs.widest_halo <= HALOS.index("in") and model.trace.chain == model.hops > 0
     is_plain = (

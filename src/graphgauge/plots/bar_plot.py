@@ -103,7 +103,7 @@ def plot_edge_bars(
         x: The explanation.
         data: The wrapped model or the graph. It knows the ends of the edges; without it, bars show
             the ids of the edges.
-        names: What things are own_names: `Names`, or a dictionary of its fields.
+        names: What things are called: `Names`, or a dictionary of its fields.
         top: How many bars are drawn; the caption counts the rest.
         ax: Axes to draw into; new ones by default.
         signed: Whether scores carry a direction; by default what the explainer says.
@@ -188,9 +188,8 @@ def draw_bars(bars: BarsData, ax: "Axes | None" = None) -> "Axes":
     axes.set_yticks(range(len(drawn)), [label for label, _ in drawn], fontsize=9, **PLAIN_TEXT)
     axes.invert_yaxis()
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.xaxis.set_major_formatter(
-        lambda value, _: f"{value:.3g}"
-    )  # no common factor, which would stand in the caption
+    # no common factor, which would stand in the caption
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
     axes.axvline(0, color=colours.OUTLINE, linewidth=0.8)
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)

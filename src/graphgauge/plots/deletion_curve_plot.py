@@ -24,9 +24,8 @@ class CurveData:
     reference: Target | None
     start: float
     curve: Sequence[float]  #: K outputs, after 1..K edits
-    band: Sequence[
-        Sequence[float | None]
-    ]  #: low, median and high of the random orders, K each; None where none was followed
+    #: low, median and high of the random orders, K each; None where none was followed
+    band: Sequence[Sequence[float | None]]
     ec: int
     flipped: bool
     score: float
@@ -95,9 +94,8 @@ def draw_deletion_curve(case: CurveData, ax: "Axes | None" = None) -> "Axes":
     word = "prediction changes" if case.flipped else "no change up to here"
     axes.axvline(case.ec, color=CHANGE, linewidth=1, label=f"{word}: {case.ec}")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.yaxis.set_major_formatter(
-        lambda value, _: f"{value:.8g}"
-    )  # no common factor, which would stand in the legend
+    # no common factor, which would stand in the legend
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.8g}")
     axes.set_xlabel("edges removed" if case.side == "edge" else "features substituted")
     axes.set_ylabel("output")
     against = "" if case.reference is None else f", reference {case.reference}"

@@ -74,7 +74,7 @@ def ring_layout(
 def _ring_radii(ring: Mapping[DrawnNode, int]) -> list[float]:
     """Return the radius of each ring, that of the target first.
 
-    A ring is as wide as it is full, but at least NARROWEST times as wide as the fullest.
+    A ring is as wide as it is full, but at least `_MIN_RING_WIDTH` times as wide as the fullest.
 
     >>> _ring_radii({0: 0, 1: 1, 2: 2})
     [0.0, 0.5, 1.0]

@@ -42,9 +42,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 _SERIES_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h")
 _AXIS_WORDS = {"ec": "EC, edits", "time": "seconds", "time_batched": "seconds in a batch"}
-_NAME_OFFSETS = [
-    (x, y) for y in (8, -14, 20, -26, 32, -38) for x in (8, -8)
-]  #: where a name may stand, in points from its marker
+#: where a name may stand, in points from its marker
+_NAME_OFFSETS = [(x, y) for y in (8, -14, 20, -26, 32, -38) for x in (8, -8)]
 _NAME_BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.6}
 _LEADER_LINE = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6}
 _LEADER_DISTANCE = 14  #: points above or below the marker from which a line leads to the name

@@ -305,7 +305,7 @@ def _half_axes(room: Position, is_wide: bool) -> Position:
 
 
 def _node_radius(strength: float, largest: float) -> float:
-    """Return a radius: the area grows with the strength, from SMALLEST to LARGEST.
+    """Return a radius: the area grows with the strength, from the least to the largest.
 
     >>> _node_radius(0.0, 2.0), _node_radius(2.0, 2.0), _node_radius(0.0, 0.0)
     (9.0, 16.0, 9.0)
@@ -315,7 +315,7 @@ def _node_radius(strength: float, largest: float) -> float:
 
 
 def _line_width(score: float, strongest: float) -> float:
-    """Return a width from THINNEST to WIDEST, linear in |score|."""
+    """Return a width from the least to the largest, linear in |score|."""
     return _MIN_LINE_WIDTH + (_MAX_LINE_WIDTH - _MIN_LINE_WIDTH) * abs(score) / strongest
 
 

@@ -100,9 +100,8 @@ def _front_points(table: "pd.DataFrame") -> "pd.DataFrame":
     own = table.rename(columns={**named, "first_mean": "x", "second_mean": "y"})
     own = own.round(12)  # so that equal numbers are equal
     own["place"] = np.where(own["front"], "on the front", "beaten")
-    own["here"] = own.groupby(["x", "y"])["explainer"].transform(
-        ", ".join
-    )  # on one spot, one mark can be pointed at
+    # on one spot, one mark can be pointed at
+    own["here"] = own.groupby(["x", "y"])["explainer"].transform(", ".join)
     return own[["explainer", "here", "x", "y", "x_low", "x_high", "y_low", "y_high", "place"]]
 
 

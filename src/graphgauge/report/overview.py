@@ -9,7 +9,7 @@ from graphgauge.report.score_table import Record, column_heading
 def build_overview(
     results: Results, measured: AggregatedScores, requirements: Requirements
 ) -> Record:
-    """Return the parts of `content_of` with these names.
+    """Return the parts of `build_report_data` with these names.
 
     Args:
         results: The results of a run.

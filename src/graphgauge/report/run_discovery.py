@@ -20,7 +20,7 @@ _MAX_DEPTH = 4  #: folders below the root that are looked into
 def find_runs(root: str | os.PathLike[str]) -> dict[str, Path]:
     """Return the folder of each run below ``root`` by its name, in the order of names.
 
-    A name is the path below the root, tidy_name so that it is safe to show.
+    A name is the path below the root, changed where that makes it safe to show.
     """
     top = Path(root)
     if not top.is_dir():

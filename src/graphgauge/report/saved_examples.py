@@ -102,7 +102,7 @@ def build_saved_example(
         x: The explanation.
         rows: Its rows in the results.
         stories: The curves behind these rows.
-        names: Complete names, from `all_names`.
+        names: Complete names, with those of the data.
     """
     evaluator.write_metrics(x, {row.metric: row.cell for row in rows})
     check_names_fit(x, names)

@@ -1,5 +1,5 @@
 """The audit log: every answer of a service, on the disk before it is sent, chained so that a change
-is found (see `chain`).
+is found (see `hash_chain`).
 
 A record is plain data. Its `what` is "start" (the service's settings in full), "answer" or "stop";
 a log that ends without a "stop" belongs to a service that runs or was killed. An answer holds
@@ -94,7 +94,7 @@ class AuditLog:
 
 
 def verify_log(path: LogPath, noted: str | None = None) -> Verification:
-    """Whether the log is whole, and holds the head that was noted earlier; see `chain`."""
+    """Whether the log is whole, and holds the head that was noted earlier; see `hash_chain`."""
     with Store(path) as store:
         return verify_chain(read_chain(store, _AUDIT_KIND), noted)
 

@@ -43,7 +43,7 @@ class Verification:
 
 
 class HashChain:
-    """The end of a chain in a store that is open for writing; `extend` writes on."""
+    """The end of a chain in a store that is open for writing; `append_records` writes on."""
 
     def __init__(self, store: Store, kind: str) -> None:
         self.store, self.kind = store, kind

@@ -38,7 +38,7 @@ class ComputationGraphs:
     Args:
         source: The input graphs they are cut from.
         target: Ids of node or graph (T, 1) or link (T, 2), and the label behind them if targets
-            have one (see `label`).
+            have one (see `ComputationGraphs.label`).
         node: Ids of the nodes in the whole graph.  (sum of nodes,)
         hop: Distance to the target in messages; L + 1 in the halo, 0 in graph tasks.
             (sum of nodes,)

@@ -83,9 +83,8 @@ def test_the_order_of_two_is_lost_as_often_as_a_normal_number_is_below_their_dis
     """Drawn anew, their difference is normal with mean d and SD √2 e: turned round with probability
     Φ(-d / √2 e), 5 % at 2.33 e.
     """
-    times = part_of(
-        [100.0, 100.0 + distance], [2.0, 2.0]
-    )  # four configurations: a standard error of 1
+    # four configurations: a standard error of 1
+    times = part_of([100.0, 100.0 + distance], [2.0, 2.0])
     assert _order_repeatability(times, "time", draws=40_000, seed=0) == pytest.approx((1.0, low))
 
 
@@ -226,9 +225,8 @@ def test_what_never_flips_counted_as_the_cap_is_told_where_that_is_nearer_to_the
     found = compare_with_paper(results(rows))
     (cell,) = found.cells.to_dict("records")
     assert (cell["ours"], cell["ours_capped"]) == ((5 + 20) / 2, ((4 + 100) / 2 + 100) / 2)
-    assert (
-        "counted as the cap" not in found.disagreements["reason"][0]
-    )  # 76 is further from 38.4 than 12.5
+    # 76 is further from 38.4 than 12.5
+    assert "counted as the cap" not in found.disagreements["reason"][0]
     rows[2] = row(**place, model="gat", target=0, value=20.0, flipped=True)
     reason = likely_reason(
         {**compare_with_paper(results(rows)).cells.iloc[0], "configurations": 6}, Settings()

@@ -124,9 +124,8 @@ def test_each_network_stops_where_it_would_stop_alone_and_keeps_its_best_weights
         state, val_loss, best_epoch, last_epoch = literal_training(data, conv, recipe, 60, 5, watch)
         assert (done.best_epoch, done.epochs) == (best_epoch, last_epoch)
         assert done.val_loss == pytest.approx(val_loss, abs=1e-6)
-        assert_same(
-            done, state, 1e-6
-        )  # a slope that is 0 but for rounding is scaled up by Adam: 1e-16 / 1e-8 in one step
+        # a slope that is 0 but for rounding is scaled up by Adam: 1e-16 / 1e-8 in one step
+        assert_same(done, state, 1e-6)
     assert len({done.epochs for done in found}) > 1
 
 
@@ -142,9 +141,8 @@ def test_dropout_does_not_depend_on_the_company(conv, kind):
     for recipe, done in zip(recipes, together, strict=True):
         (alone,) = train_networks(data, conv, [recipe], StoppingRule(40, 5))
         assert (alone.best_epoch, alone.epochs) == (done.best_epoch, done.epochs)
-        assert_same(
-            done, alone.state, 1e-10
-        )  # not 0: a product with more columns may be summed in another order
+        # not 0: a product with more columns may be summed in another order
+        assert_same(done, alone.state, 1e-10)
 
 
 def test_dropout_silences_the_right_share_and_keeps_the_mean():

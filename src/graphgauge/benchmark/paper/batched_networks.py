@@ -171,9 +171,8 @@ class NetworkStack:
         """The product x W of each network.  (K, D, F) -> (K, N, D)"""
         if self.features is None:
             return (self.inputs.x @ weight.transpose(1, 2)).contiguous()
-        columns = (
-            weight.flatten(0, 1).t().contiguous()[None]
-        )  # (1, F, K D): x is one matrix for all
+        # (1, F, K D): x is one matrix for all
+        columns = weight.flatten(0, 1).t().contiguous()[None]
         mixed = weighted_sums(self.features, self.inputs.x_value[None], columns)[0]
         return mixed.view(-1, *weight.shape[:2]).transpose(0, 1).contiguous()
 

@@ -1,7 +1,7 @@
 """Trains many networks at once; each learns as if it were alone, by the paper's rule.
 
 Full batch, Adam (with L2 weight decay, as in ``torch.optim.Adam``) on the training part, with early
-stopping (stopping.py). Each network has its own learning rate, weight decay, dropout and random
+stopping (early_stopping.py). Each network has its own learning rate, weight decay, dropout and random
 numbers, so the other networks change nothing but the order in which a product is summed. Stopped
 networks are removed once they are half of the stack.
 
