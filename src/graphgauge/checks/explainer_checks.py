@@ -1,8 +1,8 @@
-"""The promises of an explainer, one small function each, named for what must be true; on the user's
-own model.
+"""The checks of an explainer on the user's own model.
 
-A function returns nothing (kept), returns a remark (kept, but people should know), raises
-`InapplicableCheck` (says nothing about this explainer) or an AssertionError with the reason (broken).
+Each check is one small function, named for what must be true. A check that passes returns nothing,
+or a remark if people should know something. Otherwise it raises `InapplicableCheck` (the check says
+nothing about this explainer) or an AssertionError with the reason (the check fails).
 Those in `explainer_toy_checks` are about networks of our own.
 """
 
@@ -12,6 +12,7 @@ import pickle
 import random
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -531,7 +532,7 @@ def wrong_targets_are_refused(trial: ExplainerTrial) -> None:
     """Out of range, negative, or of another kind."""
     for target in wrong_targets(trial.model):
         fail_unless(
-            raises_error(lambda target=target: trial.run([target]), BadTarget),  # type: ignore[misc]
+            raises_error(partial(trial.run, [target]), BadTarget),
             f"target {target!r} is accepted",
         )
 

@@ -47,7 +47,10 @@ def probabilities_add_up_to_one(model: BaseModel, targets: Tensor) -> None:
 
 
 def classes_are_the_likeliest(model: BaseModel, targets: Tensor) -> None:
-    """`pred_discrete` names the class with the highest probability, the lowest number among equals."""
+    """`pred_discrete` returns the class with the highest probability.
+
+    Among equal probabilities it returns the class with the lowest number.
+    """
     _require_task(model, "classification")
     prob, label = model.pred_continuous(targets), model.pred_discrete(targets)
     expected = [int(np.argmax(row.cpu().numpy())) for row in prob]
@@ -57,7 +60,10 @@ def classes_are_the_likeliest(model: BaseModel, targets: Tensor) -> None:
 
 
 def sides_follow_the_flip_band(model: BaseModel, targets: Tensor) -> None:
-    """`pred_discrete` of a regression is 0 around the target's own value, and -1 or +1 far from it."""
+    """`pred_discrete` of a regression is 0 around the target's own value.
+
+    Far from that value it is -1 or +1.
+    """
     _require_task(model, "regression")
     value, width = model.pred_continuous(targets), model.spread  # type: ignore[attr-defined]
     fail_unless(
@@ -163,7 +169,10 @@ def wrong_targets_are_refused(model: BaseModel, targets: Tensor) -> None:
 
 
 def network_is_untouched_by_calls(model: BaseModel, targets: Tensor) -> None:
-    """Parameters, buffers, gradients, hooks, training flags and global random states are as before."""
+    """A call leaves the network and the global random states as they were.
+
+    This covers parameters, buffers, gradients, hooks and training flags.
+    """
     with fail_if_network_changes(model):
         model.refresh()
         model.pred_continuous(targets)
@@ -234,7 +243,10 @@ def extracted_graphs_give_the_whole_graphs_prediction(
     )
     whole = graphs.notes().get("whole graph", 0)
     return (
-        f"{whole} of {len(graphs)} targets need the whole graph: this network looks further than its messages"
+        (
+            f"{whole} of {len(graphs)} targets need the whole graph: this network looks further "
+            "than its messages"
+        )
         if whole
         else None
     )
@@ -356,7 +368,10 @@ def chunks_give_the_same_bits(model: BaseModel, targets: Tensor) -> str | None:
     if torch.equal(whole, singles):
         return None
     fail_unless(is_close(whole, singles), "predictions change with the size of a union")
-    return "the last bits change with the size of a union: this network regroups its rows; results repeat only with the same batches"
+    return (
+        "the last bits change with the size of a union: this network regroups its rows; results "
+        "repeat only with the same batches"
+    )
 
 
 def unedited_copies_are_the_model(model: BaseModel, targets: Tensor) -> None:
@@ -430,7 +445,10 @@ def gradients_reach_the_features(model: BaseModel, targets: Tensor) -> str | Non
     fail_unless(bool(size.isfinite().all()), "a gradient is NaN or infinite")
     silent = int((size == 0).sum())
     return (
-        f"{silent} of {len(size)} targets have no gradient at all: gradient explainers will score them 0"
+        (
+            f"{silent} of {len(size)} targets have no gradient at all: gradient explainers will "
+            "score them 0"
+        )
         if silent
         else None
     )
