@@ -132,7 +132,8 @@ class _ProgressReporter:
         elif time.monotonic() - self.last > _SECONDS_BETWEEN_LINES or self.done >= self.size:
             self.last = time.monotonic()
             _print_note(
-                f"{self.done:.0f} of {self.size} explanations after {format_duration(self.last - self.start)}: {text}"
+                f"{self.done:.0f} of {self.size} explanations after "
+                f"{format_duration(self.last - self.start)}: {text}"
             )
         if self.done >= self.size:
             self.bar.close()
@@ -214,7 +215,10 @@ def _task_sizes(plan: RunPlan) -> dict[str, int]:
 def _plan_text(found: JsonObject) -> str:
     """The same for people."""
     lines = [
-        f"{found['experiment']}: {found['explanations']} explanations in {found['shards']} shards, {found['rows']} rows"
+        (
+            f"{found['experiment']}: {found['explanations']} explanations in {found['shards']} "
+            f"shards, {found['rows']} rows"
+        )
     ]
     return "\n".join([*lines, *(f"  {name:<24}{size:>8}" for name, size in found["tasks"].items())])
 
@@ -275,7 +279,8 @@ def _run_summary_text(run: BenchmarkRun) -> str:
     ]
     lines += _phases_text(found["phases"])
     lines.append(
-        f"{found['rows']} rows from {found['shards']} shards, {format_duration(found['seconds'])} of work, in {Path(run.folder)}"
+        f"{found['rows']} rows from {found['shards']} shards, {format_duration(found['seconds'])} "
+        f"of work, in {Path(run.folder)}"
     )
     return "\n".join(lines)
 

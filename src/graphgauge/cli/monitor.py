@@ -73,7 +73,10 @@ def baseline_command(
     decision: Annotated[
         str | None,
         typer.Option(
-            help="Decision file, or folder of a validation: explainer, limits and date are taken from it."
+            help=(
+                "Decision file, or folder of a validation: explainer, limits and date are taken "
+                "from it."
+            )
         ),
     ] = None,
     explainer: _Explainer = None,
@@ -126,7 +129,10 @@ def baseline_command(
         "targets": len(found.sample),
         "summary": found.body["summary"],
     }
-    head = f"baseline {found.number} of {len(found.sample)} targets, {found.at.date()}, {found.facts.explainer}"
+    head = (
+        f"baseline {found.number} of {len(found.sample)} targets, {found.at.date()}, "
+        f"{found.facts.explainer}"
+    )
     typer.echo(
         json_text(record) if json else "\n".join([head, *_metric_lines(found.body["summary"])])
     )
@@ -260,7 +266,8 @@ def _parse_monitor_targets(text: str) -> list[Any]:
         parts = [[int(end) for end in part.split("-")] for part in text.split(",") if part.strip()]
     except ValueError as error:
         raise BadSetting(
-            f"--targets must be ids such as 3,17, links such as 3-5,2-9, or a file, but is {text!r}."
+            "--targets must be ids such as 3,17, links such as 3-5,2-9, or a file, but is "
+            f"{text!r}."
         ) from error
     return [part[0] if len(part) == 1 else part for part in parts]
 
@@ -279,7 +286,8 @@ def _require_label(explainer: str | None, source: str) -> str:
     """The label of an explainer in saved results."""
     if explainer is None:
         raise BadSetting(
-            f"{source} is a folder of results: say with --explainer which explainer of it is in use."
+            f"{source} is a folder of results: say with --explainer which explainer of it is in "
+            "use."
         )
     return explainer
 
@@ -288,7 +296,8 @@ def _check_store_exists(path: str) -> str:
     """Refuse a store that is not there: only a baseline makes one."""
     if not Path(path).exists():
         raise BadFile(
-            f"there is no monitoring store {path}. Take a baseline first: graphgauge monitor baseline."
+            f"there is no monitoring store {path}. Take a baseline first: graphgauge monitor "
+            "baseline."
         )
     return path
 
@@ -322,7 +331,10 @@ def _metric_lines(summary: JsonObject) -> list[str]:
 def _monitor_run_text(found: MonitoringRun) -> str:
     """A run for people."""
     record = found.record()
-    head = f"run {found.number}, {found.at.date()}: {count_noun(len(found.sample), 'target')}, {count_noun(len(found.triggers), 'trigger')}"
+    head = (
+        f"run {found.number}, {found.at.date()}: {count_noun(len(found.sample), 'target')}, "
+        f"{count_noun(len(found.triggers), 'trigger')}"
+    )
     means = [f"  {metric:<22} mean {mean:.4g}" for metric, mean in record["means"].items()]
     return "\n".join(
         [
