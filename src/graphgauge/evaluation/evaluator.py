@@ -481,9 +481,10 @@ def _check_networks(xs: Sequence[Xplanation], network: str) -> None:
     others = [x for x in xs if x.network not in ("", network)]
     if others:
         raise BadExplanation(
-            f"{len(others)} of {len(xs)} explanations, the first of target {others[0].target}, explain another network "
-            f"({others[0].network}) than this model's ({network}): it was trained on, converted or wrapped in another way. "
-            "Explain again, or give check_network=False to score them on this network all the same."
+            f"{len(others)} of {len(xs)} explanations, the first of target {others[0].target}, "
+            f"explain another network ({others[0].network}) than this model's ({network}): it was "
+            "trained on, converted or wrapped in another way. Explain again, or give "
+            "check_network=False to score them on this network all the same."
         )
 
 
@@ -493,11 +494,13 @@ def _check_explained_class(x: Xplanation, model: BaseModel) -> None:
         return
     if model.task == "regression":
         raise BadExplanation(
-            f"the model predicts values, but the explanation of target {x.target} is of class {x.label}."
+            f"the model predicts values, but the explanation of target {x.target} is of class "
+            f"{x.label}."
         )
     if x.label >= count_classes(model):
         raise BadExplanation(
-            f"the explanation of target {x.target} is of class {x.label}, but the model's classes are 0..{count_classes(model) - 1}."
+            f"the explanation of target {x.target} is of class {x.label}, but the model's classes "
+            f"are 0..{count_classes(model) - 1}."
         )
 
 

@@ -84,8 +84,8 @@ class Results:
 
     ``stories`` hold the curves behind the numbers of this run, ``source`` what made it; neither is
     saved. ``kept`` reads what a saved run holds of its worst and best explanations instead: see
-    `graphgauge.report.saved_examples`. ``made`` says with which versions, on which device, and how the
-    network was treated (`BaseModel.record`). ``parts`` are the results that `concat` joined.
+    `graphgauge.report.saved_examples`. ``made`` says with which versions, on which device, and how
+    the network was treated (`BaseModel.record`). ``parts`` are the results that `concat` joined.
     """
 
     rows: tuple[Row, ...]
@@ -124,7 +124,10 @@ class Results:
     def __repr__(self) -> str:
         explainers = list(dict.fromkeys(row.explainer for row in self.rows))
         targets = {row.target for row in self.rows}
-        return f"Results({len(self.rows)} rows: {len(targets)} targets, explainers {', '.join(explainers)})"
+        return (
+            f"Results({len(self.rows)} rows: {len(targets)} targets, explainers "
+            f"{', '.join(explainers)})"
+        )
 
     def __add__(self, other: object) -> "Results":
         """The rows of both, as by `concat`."""
@@ -311,8 +314,9 @@ class Results:
                 return part.stories[key]()
         if key not in self.stories:
             raise UnknownName(
-                f"there are no curves behind {record['metric']} of {key[0]} for target {key[1]}: only Effective Compactness and "
-                "Pertinence have curves, where they have a value, in the call that measured them (not where x.metrics had them)."
+                f"there are no curves behind {record['metric']} of {key[0]} for target {key[1]}: "
+                "only Effective Compactness and Pertinence have curves, where they have a value, "
+                "in the call that measured them (not where x.metrics had them)."
             )
         return self.stories[key]()
 

@@ -1,7 +1,8 @@
 """Stability: an explainer is run again and again on the same targets, all repetitions as one batch.
 
-    pairs       30 to 100 pairs of independent explanations; the two lists (features, edges) go on until both may stop
-                (with ``early_stop="betting"`` by the rule of precision alone: there is no null value to bet against)
+    pairs       30 to 100 pairs of independent explanations; the two lists (features, edges) go on
+                until both may stop (with ``early_stop="betting"`` by the rule of precision alone,
+                because there is no null value to bet against)
     binomial    M explanations, all M (M - 1) / 2 pairs, with the jackknife's standard error
 
 An explainer that says it is deterministic is run twice; if the two are alike to within 1e-5 (on a
@@ -350,7 +351,10 @@ def _repeat_explanations(
 
 
 def _restrict_to_scope(x: Xplanation, graph: ComputationGraph) -> Xplanation:
-    """The explanation with scores of the edges that count, where the model's own scope is another."""
+    """Restrict an explanation to the edges that are scored.
+
+    This is needed where the model's own scope is another.
+    """
     return replace(
         x, edges=graph.edges, edge_score=None if x.edge_score is None else edge_scores(x, graph)
     )
@@ -358,7 +362,10 @@ def _restrict_to_scope(x: Xplanation, graph: ComputationGraph) -> Xplanation:
 
 @dataclass(frozen=True)
 class _StackedScores:
-    """Scores of one side of several explanations of one target, or why there are none.  scores (R, n, F) or (R, E_rel)"""
+    """Scores of one side of several explanations of one target, or why there are none.
+
+    ``scores`` is (R, n, F) for features and (R, E_rel) for edges.
+    """
 
     side: str
     status: str
