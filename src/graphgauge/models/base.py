@@ -132,7 +132,10 @@ class BaseModel(ABC):
 
     def __repr__(self) -> str:
         source = self.source
-        return f"{type(self).__name__}({type(self.net).__name__}, {source.num_nodes} nodes, {source.num_edges} edges)"
+        return (
+            f"{type(self).__name__}({type(self.net).__name__}, {source.num_nodes} nodes, "
+            f"{source.num_edges} edges)"
+        )
 
     @property
     def net(self) -> Module:
