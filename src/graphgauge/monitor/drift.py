@@ -179,8 +179,9 @@ def _metric_trigger(own: MetricDriftTest, plan: Plan) -> Trigger:
     moved = "" if found.shift is None else f", the mean moved by {format_signed(found.shift)} SD"
     told = (
         f"{own.metric} of {where} ({own.n} targets) is not distributed as in the baseline: "
-        f"{_TEST_TITLES[own.clearest_test]} p = {p:.2g} after correction, limit {plan.level():.2g}; "
-        f"Cliff's delta {format_signed(found.effect)}{moved}, largest distance {found.distance:.2f}."
+        f"{_TEST_TITLES[own.clearest_test]} p = {p:.2g} after correction, limit "
+        f"{plan.level():.2g}; Cliff's delta {format_signed(found.effect)}{moved}, largest "
+        f"distance {found.distance:.2f}."
     )
     details = {
         "runs": own.runs,

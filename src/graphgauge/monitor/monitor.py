@@ -382,7 +382,10 @@ def _check_same_setup(now: MeasurementFacts, then: MeasurementFacts) -> None:
     differing = [name for name in known if getattr(now, name) != getattr(then, name)]
     if differing:
         told = "; ".join(
-            f"{name}: {_short_repr(getattr(then, name))} then, {_short_repr(getattr(now, name))} now"
+            (
+                f"{name}: {_short_repr(getattr(then, name))} then, "
+                f"{_short_repr(getattr(now, name))} now"
+            )
             for name in differing
         )
         raise BadSetting(
