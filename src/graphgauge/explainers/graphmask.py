@@ -202,7 +202,8 @@ class GraphMask(BaseExplainer):
 class _GraphMaskOptimisation:
     """The optimisation of the gates and feature masks of one batch.
 
-    ``chosen`` holds the classes that are explained though others are predicted; see `prediction_divergence`.
+    ``chosen`` holds the classes that are explained though others are predicted; see
+    `prediction_divergence`.
     """
 
     chosen: Tensor | None = None
