@@ -111,8 +111,10 @@ def _round_predicted_value(value: float) -> float:
 def _round_probability(probability: float) -> float:
     """Round to a tenth of a percent; only certainty becomes 0 or 1.
 
-    >>> _round_probability(0.87349), _round_probability(0.99999), _round_probability(1.0), _round_probability(0.0001)
-    (0.873, 0.999, 1.0, 0.001)
+    >>> _round_probability(0.87349), _round_probability(0.99999)
+    (0.873, 0.999)
+    >>> _round_probability(1.0), _round_probability(0.0001)
+    (1.0, 0.001)
     """
     if probability in (0.0, 1.0):
         return probability
