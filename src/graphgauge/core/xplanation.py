@@ -35,7 +35,7 @@ from graphgauge.core.target_view import POOLINGS, TargetView
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from torch_geometric.data import Data
-    from torch_geometric.explain import Explanation
+    from torch_geometric.explain import Explanation as PyGExplanation
 
     from graphgauge.models import BaseModel
     from graphgauge.narrative import Names
@@ -242,14 +242,14 @@ class Xplanation:
 
         return explanation_html(self)
 
-    def to_pyg(self) -> "Explanation":
+    def to_pyg(self) -> "PyGExplanation":
         """As an ``Explanation`` of PyG, whose masks run over the whole graph.
 
         Returns:
             An explanation with ``node_mask`` (N, F) and ``edge_mask`` (E,), as far as there are
             scores.
         """
-        from torch_geometric.explain import Explanation
+        from torch_geometric.explain import Explanation as PyGExplanation
 
         masks: JsonObject = {}
         if self.feature_score is not None:
@@ -259,14 +259,14 @@ class Xplanation:
         sizes: JsonObject = {"num_nodes": self.num_nodes, "num_stored_edges": self.num_edges}
         if self.label is not None:
             sizes["explained_label"] = self.label
-        return Explanation(
+        return PyGExplanation(
             **masks, **sizes, index=torch.tensor(self.target), prediction=self.prediction
         )
 
     @classmethod
     def from_pyg(
         cls,
-        explanation: "Explanation",
+        explanation: "PyGExplanation",
         target: Target,
         graph: SubgraphIds | None = None,
         **fields: object,
