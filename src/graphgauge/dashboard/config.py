@@ -12,7 +12,10 @@ from graphgauge.core import BadFile
 
 @dataclass(frozen=True)
 class DashboardConfig:
-    """Paths as they were given; made by `resolve_paths`, and passed to the pages as one line of JSON."""
+    """Paths as they were given.
+
+    `resolve_paths` makes them. The pages get them as one line of JSON.
+    """
 
     root: str
     monitor: str | None = None

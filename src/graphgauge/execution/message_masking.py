@@ -152,8 +152,8 @@ class EdgeFactors(MessageScaling):
 #: number of a call of `propagate` -> which edges it used (see `_match_layer_edges`), how many, and
 #: how many columns there were
 EdgeUse = dict[int, tuple[Tensor | None, int, int]]
-#: number of a call of `propagate` -> which of its messages can arrive (see `message_pruning`), and how
-#: many there were
+#: number of a call of `propagate` -> which of its messages can arrive (see `message_pruning`), and
+#: how many there were
 Arrivals = dict[int, tuple[Tensor, int]]
 
 

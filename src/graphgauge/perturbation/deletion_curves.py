@@ -71,7 +71,10 @@ class GraphEdits(ABC):
     def incremental_copies(
         self, model: BaseModel, lines: CurveLines, line: Tensor, step: Tensor
     ) -> GraphCopies | None:
-        """The same points without copies of whole graphs, if that is possible (see `incremental_removal`)."""
+        """Return the same points without copies of whole graphs, or None if that is impossible.
+
+        `incremental_removal` explains how it works.
+        """
         return None
 
 

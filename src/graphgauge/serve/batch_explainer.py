@@ -7,8 +7,9 @@ else asked (on a CPU to the last bit).
 Within the time budget the asked explainer answers. A question goes to the fallback, with a flag,
 when the explainer
 
-    is expected to take longer than what is left of the budget (see `latency_estimate`), or has taken longer:
-    it is ended at its next step (learned explainers take one per epoch, gradients one per pass), or
+    is expected to take longer than what is left of the budget (see `latency_estimate`), or
+    has taken longer: it is ended at its next step (learned explainers take one per epoch,
+    gradients one per pass), or
     fails.
 
 The fallback itself is not cut.

@@ -5,9 +5,9 @@ An entry has a kind, a key, the time it was written and a body (plain data); it 
 what was acknowledged survives `kill -9`, and half an entry is never seen. Nothing is changed or
 deleted: triggers refuse it. Each (kind, key) exists once.
 
-One process writes (see `WriterLock`), any number may read at the same time (write-ahead log). Bodies are
-JSON, so that any SQLite client can read them: `select json_extract(body, '$.seconds') from entries
-where kind = 'shard'`.
+One process writes (see `WriterLock`), and any number may read at the same time (write-ahead log).
+Bodies are JSON, so that any SQLite client can read them:
+`select json_extract(body, '$.seconds') from entries where kind = 'shard'`.
 """
 
 import json

@@ -1,9 +1,9 @@
 """Trains many networks at once; each learns as if it were alone, by the paper's rule.
 
 Full batch, Adam (with L2 weight decay, as in ``torch.optim.Adam``) on the training part, with early
-stopping (early_stopping.py). Each network has its own learning rate, weight decay, dropout and random
-numbers, so the other networks change nothing but the order in which a product is summed. Stopped
-networks are removed once they are half of the stack.
+stopping (early_stopping.py). Each network has its own learning rate, weight decay, dropout and
+random numbers, so the other networks change nothing but the order in which a product is summed.
+Stopped networks are removed once they are half of the stack.
 
 With g the gradient, t the epoch, learning rate r and weight decay w:
 
