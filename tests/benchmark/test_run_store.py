@@ -26,7 +26,7 @@ from graphgauge.benchmark.run_store import open_for_writing
 from graphgauge.benchmark.worker import measure_shard
 from graphgauge.core.errors import BadFile, BadModel, BadSetting, MissingExtra
 from graphgauge.datasets import benchmark_targets, load, trained
-from graphgauge.evaluation import evaluator
+from graphgauge.evaluation.curve_metrics import stability_metric_names
 from graphgauge.evaluation.result_row import explanation_key
 from graphgauge.report.example_records import collect_example_records
 from graphgauge.report.report_builder import build_report
@@ -168,10 +168,7 @@ def test_every_explanation_has_a_row_for_every_metric_the_evaluator_names(straig
         list(dict.fromkeys(row.metric for row in judge.compare([gg.Saliency()], [0]).rows))
         == judge.metric_names
     )
-    assert (
-        evaluator._stability_metric_names(gg.Evaluator(judge.model, stability="none").settings)
-        == []
-    )
+    assert stability_metric_names(gg.Evaluator(judge.model, stability="none").settings) == []
 
 
 class Enough(Exception):
@@ -283,7 +280,7 @@ def test_a_broken_installation_stops_the_run_and_is_no_explainers_fault(
     path = write_experiment(tmp_path / "tiny.yaml", targets={"number": 1})
     # as if a package that it needs were missing
     monkeypatch.setitem(sys.modules, "graphgauge.report.example_records", None)
-    with pytest.raises(ImportError, match=r"graphgauge\.report\.keeping"):
+    with pytest.raises(ImportError, match=r"graphgauge\.report\.example_records"):
         run_here(path, tmp_path / "run", networks)
     assert BenchmarkRun(tmp_path / "run").shards()["done"].tolist() == [False]
 

@@ -138,33 +138,31 @@ def wishes(project, **changes):
         "fallback": "input_x_gradient",
         "audit": str(project.parent / "a.sqlite"),
     }
-    return _ServeOptions(
-        str(project), **{**usual, "token_file": None, "expose": False, "force": False, **changes}
-    )
+    address = {"host": "127.0.0.1", "port": 8400, "hosts": (), "budget_ms": 300.0, "rate": 10.0}
+    flags = {"token_file": None, "expose": False, "force": False}
+    return _ServeOptions(str(project), **{**usual, **address, **flags, **changes})
 
 
 @pytest.mark.parametrize(
-    ("changes", "settings", "error", "message"),
+    ("changes", "error", "message"),
     [
-        ({"fallback": "nothing"}, {}, UnknownName, "No explainer is called 'nothing'"),
-        ({"allowed": ("lrp",)}, {}, UnknownName, "No explainer of this project is called 'lrp'"),
-        ({"decision": "nowhere"}, {}, BadFile, "holds no decision"),
-        ({}, {"host": "0.0.0.0"}, BadSetting, "can be reached from other machines. Add --expose"),
-        ({"audit": "/nowhere/a.sqlite"}, {"port": 0}, BadFile, "could not be opened"),
-        ({}, {"host": "192.0.2.1", "port": 0}, BadSetting, "--expose"),
+        ({"fallback": "nothing"}, UnknownName, "No explainer is called 'nothing'"),
+        ({"allowed": ("lrp",)}, UnknownName, "No explainer of this project is called 'lrp'"),
+        ({"decision": "nowhere"}, BadFile, "holds no decision"),
+        ({"host": "0.0.0.0"}, BadSetting, "can be reached from other machines. Add --expose"),
+        ({"audit": "/nowhere/a.sqlite", "port": 0}, BadFile, "could not be opened"),
+        ({"host": "192.0.2.1", "port": 0}, BadSetting, "--expose"),
     ],
 )
-def test_what_cannot_be_served_is_told_before_anything_listens(
-    tmp_path, changes, settings, error, message
-):
+def test_what_cannot_be_served_is_told_before_anything_listens(tmp_path, changes, error, message):
     with pytest.raises(error, match=message):
-        _run_serve(wishes(write_project(tmp_path), **changes), settings, Notifier(quiet=True))
+        _run_serve(wishes(write_project(tmp_path), **changes), Notifier(quiet=True))
 
 
 def test_a_missing_extra_is_named_with_its_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fastapi", None)
     with pytest.raises(MissingExtra, match=r'pip install "graphgauge\[serve\]"'):
-        _run_serve(wishes(Path("not read.yaml")), {}, Notifier(quiet=True))
+        _run_serve(wishes(Path("not read.yaml")), Notifier(quiet=True))
 
 
 def test_the_token_comes_from_the_environment_then_from_the_file(tmp_path):

@@ -23,7 +23,7 @@ from torch_geometric.nn import GCNConv
 import graphgauge as gg
 from graphgauge.core.errors import ChangedModel
 from graphgauge.core.seeds import derive_seed
-from graphgauge.evaluation import evaluator
+from graphgauge.evaluation import explanation_scoring
 from graphgauge.perturbation import random_orders
 
 
@@ -82,7 +82,7 @@ def test_the_papers_numbers_do_not_depend_on_how_many_curves_the_twins_need(comp
 
 def test_numbers_do_not_depend_on_how_many_targets_are_judged_at_a_time(compared, monkeypatch):
     make, targets, found = compared
-    monkeypatch.setattr(evaluator, "_MOST_HEIGHTS", 1)
+    monkeypatch.setattr(explanation_scoring, "_MOST_HEIGHTS", 1)
     assert (
         numbers(gg.Evaluator(make(), **QUICK).compare(EXPLAINERS[:2], targets)).items()
         <= found.items()

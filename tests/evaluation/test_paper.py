@@ -684,7 +684,7 @@ def test_given_explanations_get_the_numbers_of_compare(layer):
 @pytest.mark.parametrize("task", ["node_classes", "link_values", "graph_classes"])
 def test_no_number_depends_on_who_else_takes_part_or_on_groups_of_targets(task, monkeypatch):
     found = study(task, "SAGE")
-    monkeypatch.setattr("graphgauge.evaluation.evaluator._MOST_HEIGHTS", 1)
+    monkeypatch.setattr("graphgauge.evaluation.explanation_scoring._MOST_HEIGHTS", 1)
     for target in found.task.targets[1:]:
         alone = found.evaluator.compare({"random": gg.RandomExplainer()}, [target]).rows
         for row in alone:

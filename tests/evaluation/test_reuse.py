@@ -9,8 +9,8 @@ from support.small_networks import Stack, build, random_graph
 from torch_geometric.nn import GCNConv
 
 import graphgauge as gg
-from graphgauge.evaluation import evaluator
 from graphgauge.evaluation import fingerprints as identity
+from graphgauge.evaluation.stored_values import RECORD
 
 
 def test_a_second_evaluation_runs_neither_model_nor_explainer(monkeypatch):
@@ -44,7 +44,7 @@ def test_metrics_hold_the_values_of_the_rows():
     x = gg.Saliency().explain(model, [59])[0]
     results = gg.Evaluator(model, **QUICK).evaluate(x)
     assert {row.metric: row.cell.value for row in results.rows} == {
-        k: v for k, v in x.metrics.items() if k != evaluator._EVALUATION_RECORD
+        k: v for k, v in x.metrics.items() if k != RECORD
     }
     assert x.metrics["edge_ec"] is None
     assert x.metrics["feature_ec"] >= 1

@@ -13,7 +13,7 @@ from torch_geometric.nn import SAGEConv
 
 import graphgauge as gg
 from graphgauge.core.errors import GraphgaugeWarning
-from graphgauge.evaluation import STATUSES, random_comparison
+from graphgauge.evaluation import STATUSES, curve_measurement
 from graphgauge.explainers import OtherTaskExplainer
 from graphgauge.metrics import Metric
 
@@ -308,17 +308,17 @@ def test_time_is_asked_for_the_first_targets_only():
 
 
 def test_nan_under_a_further_draw_of_the_neighbours_map_leaves_no_ec_of_features(monkeypatch):
-    model, measured = node_model(), random_comparison.measure_explanation_curves
+    model, measured = node_model(), curve_measurement.measure_explanation_curves
 
-    def with_gaps(*given, at_once=None):
-        height, flips = measured(*given, at_once=at_once)
-        return (height if at_once is None else torch.full_like(height, math.nan)), flips
+    def with_gaps(*given, all_steps):
+        height, flips = measured(*given, all_steps=all_steps)
+        return torch.full_like(height, math.nan), flips
 
     x = gg.Saliency().explain(model, [3])[0]
     evaluator = gg.Evaluator(model, draws=3, **QUICK)
     before = cells_of(evaluator.evaluate(x))
     x.metrics.clear()
-    monkeypatch.setattr(random_comparison, "measure_explanation_curves", with_gaps)
+    monkeypatch.setattr(curve_measurement, "measure_explanation_curves", with_gaps)
     after = cells_of(evaluator.evaluate(x))
     assert (before["feature_ec"].status, after["feature_ec"].status) == ("ok", "nan_prediction")
     assert after["edge_ec"] == before["edge_ec"]

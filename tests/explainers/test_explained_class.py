@@ -453,7 +453,7 @@ def test_the_class_is_kept_saved_shown_and_used_again(tmp_path):
     back = gg.Xplanation.from_pyg(second.to_pyg(), 3)
     assert back.label == 1
     assert gg.Xplanation.from_pyg(gg.Saliency().explain(model, [3])[0].to_pyg(), 3).label is None
-    again = gg.find_explainer(second.explainer, **second.params).again(model, second)
+    again = gg.find_explainer(second.explainer, **second.params).recompute(model, second)
     assert again.label == 1
     assert same([again], [second])
     with pytest.raises(BadExplanation, match="label must be the number of a class"):

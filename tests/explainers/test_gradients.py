@@ -275,7 +275,7 @@ def test_a_repeated_target_gets_two_explanations(explainer):
         (5, 0, 6),
     ]
     for x in (first, second, other):
-        made = gg.find_explainer(x.explainer, **x.params).again(model, x)
+        made = gg.find_explainer(x.explainer, **x.params).recompute(model, x)
         assert (made.feature_score.equal(x.feature_score), made.edge_score.equal(x.edge_score)) == (
             True,
             True,

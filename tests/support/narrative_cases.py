@@ -14,7 +14,7 @@ import graphgauge as gg
 
 LANGUAGES = ["en", "it", "de", "fr", "es"]
 AUDIENCES = ["expert", "internal", "affected person"]
-SNAPSHOTS = Path(__file__).parent / "snapshots"
+SNAPSHOTS = Path(__file__).parent.parent / "narrative" / "snapshots"
 SIGNED, UNSIGNED = "input_x_gradient", "gnn_explainer"
 #: a path of six nodes, each edge both ways
 EDGES = torch.tensor([[0, 1, 1, 2, 2, 3, 3, 4, 4, 5], [1, 0, 2, 1, 3, 2, 4, 3, 5, 4]])

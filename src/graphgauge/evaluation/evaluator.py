@@ -96,7 +96,7 @@ class Evaluator:
     >>> evaluator = gg.Evaluator(model, seed=0, timed=1)
     >>> results = evaluator.compare([gg.InputXGradient(), gg.RandomExplainer()], [302, 510])
     >>> results.headline()["edge_ec"].to_dict()
-    {'input_x_gradient': 14.0, 'random': 11.5}
+    {'input_x_gradient': 1.5, 'random': 7.0}
     """
 
     model: BaseModel
@@ -215,7 +215,7 @@ class Evaluator:
 
         >>> xs = gg.Saliency().explain(model, [302])
         >>> gg.Evaluator(model, timed=0).evaluate(xs).values("edge_ec").tolist()
-        [14.0]
+        [7.0]
         """
         given = [xs] if isinstance(xs, Xplanation) else list(xs)
         self.check_explanations(given)

@@ -84,7 +84,7 @@ class Project:
     >>> keys = {
     ...     "model": "torch_geometric.nn:GCN",
     ...     "arguments": {
-    ...         "in_channels": 10, "hidden_channels": 8, "num_layers": 2, "out_channels": 4
+    ...         "in_channels": 700, "hidden_channels": 8, "num_layers": 2, "out_channels": 4
     ...     },
     ...     "data": "graph.safetensors",
     ...     "level": "node",

@@ -311,7 +311,7 @@ def test_each_line_is_there_as_soon_as_its_network_is(made_loader, tmp_path, cap
 
     seen, train_one = [], cli._train_one
     monkeypatch.setattr(
-        cli, "train_one", lambda *given: seen.append(capsys.readouterr().out) or train_one(*given)
+        cli, "_train_one", lambda *given: seen.append(capsys.readouterr().out) or train_one(*given)
     )
     cli._show_training(
         "movielens-node",
