@@ -32,7 +32,7 @@ class AlignedLayout:
         If there is filling, it has room for ``spare`` more things.
 
         >>> AlignedLayout.from_counts(torch.tensor([3, 20]), align=16, spare=2)
-        Layout(start=tensor([ 0, 16]), size=128)
+        AlignedLayout(start=tensor([ 0, 16]), size=128)
         """
         taken = round_up_to_multiple(count, align)
         end = int(taken.sum())
