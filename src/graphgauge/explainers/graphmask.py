@@ -179,6 +179,12 @@ class GraphMask(BaseExplainer):
         """Return a function that learns the gates of a batch in a given number of epochs per round.
 
         With 0 epochs the function takes one step with the gates of all rounds.
+
+        Args:
+            model: The wrapped network.
+            graphs: The computation graphs of T targets, of which batches are made.
+            seeds: T seeds, one for each target: of the start of its feature mask and of the noise
+                of its gates.
         """
         label, first = classes_to_explain(model, graphs), original_predictions(model, graphs)
         chosen = (

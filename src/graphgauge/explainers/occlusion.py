@@ -130,7 +130,13 @@ class Occlusion(BaseExplainer):
         return Scores(feature, edge)
 
     def output(self, model: BaseModel, label: Tensor | None, union: GraphBatch) -> Tensor:
-        """The explained output of each copy; ``label`` is that of each graph. (K,)"""
+        """The explained output of each copy. (K,)
+
+        Args:
+            model: The wrapped network.
+            label: The class to explain for each graph (T,); None for regression.
+            union: K copies of these graphs, edited or not.
+        """
         raw = model.executor.outputs(union)
         target_label = None if label is None else label[union.graph_index]
         return target_output(model, raw, target_label, self.explain_output)
@@ -143,8 +149,15 @@ class Occlusion(BaseExplainer):
         start: Tensor,
         score: Tensor,
     ) -> None:
-        """Write the share of f(G) - f(G with a group at the baseline) into ``score`` (sum of nodes,
-        F).
+        """Write the share of f(G) - f(G with a group at the baseline) into ``score``.
+
+        Args:
+            model: The wrapped network.
+            graphs: The computation graphs of T targets.
+            output: Returns the explained output of each copy in a batch.
+            start: f(G) of each graph (T,).
+            score: Where the feature scores are written (sum of nodes, F). Features that equal the
+                baseline keep their value.
         """
         x = graphs.source.x
         baseline = x.new_zeros(x.size(1)) if self.baseline == "zero" else x.mean(0)

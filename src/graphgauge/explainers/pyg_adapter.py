@@ -159,7 +159,18 @@ class PyGExplainer(BaseExplainer):
     ) -> tuple[Tensor | None, Tensor | None]:
         """PyG's masks of one target, cut to its computation graph.
 
-        ``label`` is the class to explain if it is not the predicted one.
+        Args:
+            model: The wrapped network.
+            graph: The computation graph of the target. PyG gets the graph that it was cut from.
+            label: The class to explain if it is not the predicted one; None for the predicted
+                class, and for regression.
+
+        Returns:
+            Feature scores (n, F) of the nodes of the computation graph, and edge scores (E_rel,) of
+            its relevant edges. None for a mask that the algorithm does not give.
+
+        Raises:
+            BadSetting: PyG cannot build the algorithm, or it fails on this target.
         """
         g, order = move_loops_last(source_graph(model, graph))
         call = copy_network_adapter(model.call)
@@ -194,9 +205,16 @@ class PyGExplainer(BaseExplainer):
         return feature, edge
 
     def connected(self, net: "PyGNetwork", model: BaseModel, kind: str) -> Any:
-        """Build PyG's ``Explainer`` for ``net``.
+        """Build PyG's ``Explainer`` for a network.
 
-        An ``Explainer`` of kind "phenomenon" receives the class that it explains.
+        Args:
+            net: A copy of the network with the signature that PyG expects.
+            model: The wrapped network, which says whether targets are nodes, links or graphs.
+            kind: PyG's ``explanation_type``: "model" explains the prediction, "phenomenon" the
+                class that the ``Explainer`` receives with each call.
+
+        Raises:
+            BadSetting: The algorithm is untrained, or PyG rejects it for this kind of network.
         """
         from torch_geometric.explain import Explainer
 

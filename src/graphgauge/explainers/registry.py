@@ -30,7 +30,15 @@ _BUILT_IN_SOURCES = ("graphgauge", "PyG")  #: plug-ins cannot replace explainers
 
 
 def explainer_names() -> list[str]:
-    """All names that `find_explainer` knows, sorted."""
+    """All names that `find_explainer` knows.
+
+    Returns:
+        The names of graphgauge's explainers, of PyG's algorithms with the prefix "pyg:", and of
+        installed plug-ins, sorted.
+
+    >>> [name for name in gg.explainer_names() if "graphmask" in name.lower()]
+    ['graphmask', 'pyg:GraphMaskExplainer']
+    """
     return sorted(explainer_sources())
 
 
@@ -41,7 +49,10 @@ def find_explainer(name: str, /, **params: Any) -> BaseExplainer:
 
     Args:
         name: A name in `explainer_names`.
-        **params: Parameters of the explainer.
+        **params: Parameters of the explainer. Those that are left out have their default values.
+
+    Returns:
+        The explainer. Its ``name`` is the one that was asked for.
 
     Raises:
         UnknownName: No explainer has this name.
