@@ -63,9 +63,16 @@ class GraphEdits(ABC):
 
     @abstractmethod
     def edit(self, union: GraphBatch, lines: CurveLines, line: Tensor, step: Tensor) -> GraphBatch:
-        """Make the first ``step`` (copies,) edits of ``line`` (copies,) in each copy of a batch.
+        """Make the first edits of a line in each copy of a batch.
 
-        Lines must come in rising order.
+        Args:
+            union: A batch of K unedited copies of the targets' computation graphs.
+            lines: The lines.
+            line: The line of each copy (K,), in rising order.
+            step: The number of edits that each copy gets (K,).
+
+        Returns:
+            The batch with its edits made.
         """
 
     def incremental_copies(
@@ -74,6 +81,12 @@ class GraphEdits(ABC):
         """Return the same points without copies of whole graphs, or None if that is impossible.
 
         `incremental_removal` explains how it works.
+
+        Args:
+            model: The wrapped network.
+            lines: The lines.
+            line: The line of each point (P,).
+            step: The number of edits of each point (P,); 0 is the unedited graph.
         """
         return None
 
@@ -81,16 +94,35 @@ class GraphEdits(ABC):
 def predict_curves(
     model: BaseModel, edits: GraphEdits, lines: CurveLines, after: Tensor, upto: Tensor
 ) -> CurvePoints:
-    """Predict at the steps after[m] + 1 .. upto[m] of each line m. (M,), (M,)"""
+    """Predict at the steps after[m] + 1 .. upto[m] of each line m.
+
+    Args:
+        model: The wrapped network.
+        edits: The edits of Q cases.
+        lines: M lines of these cases.
+        after: The step after which to begin (M,); 0 begins with the first edit.
+        upto: The last step (M,). A line with ``upto`` <= ``after`` has no points.
+
+    Returns:
+        The predictions, sorted by line and step.
+    """
     return predict_curve_points(model, edits, lines, *steps_between(after, upto))
 
 
 def predict_curve_points(
     model: BaseModel, edits: GraphEdits, lines: CurveLines, line: Tensor, step: Tensor
 ) -> CurvePoints:
-    """Predict after the first ``step`` edits of ``line``, for any pairs of the two. (P,), (P,)
+    """Predict after the first edits of lines, for any pairs of a line and a number of edits.
 
-    Step 0 is the unedited graph.
+    Args:
+        model: The wrapped network.
+        edits: The edits of Q cases.
+        lines: M lines of these cases.
+        line: The line of each point (P,).
+        step: The number of edits of each point (P,); 0 is the unedited graph.
+
+    Returns:
+        The prediction at each point, in the order of the points.
     """
     changes = edits.changes(lines)
     latest = torch.where(step > 0, _latest_changing_step(changes)[line, (step - 1).clamp(min=0)], 0)

@@ -125,7 +125,14 @@ class EdgeEdits(GraphEdits):
     def versioned_copies(
         self, model: BaseModel, lines: CurveLines, line: Tensor, step: Tensor
     ) -> VersionedCopies:
-        """The points as versions of single nodes."""
+        """The points as versions of single nodes.
+
+        Args:
+            model: The wrapped network, of which the number of hops is used.
+            lines: The lines.
+            line: The line of each point (P,).
+            step: The number of removed units of each point (P,); 0 is the unedited graph.
+        """
         has_degrees = self.graphs.widest_halo > HALOS.index("none")
         begins = 0 if self.removal == "drop" and has_degrees else 1
         return VersionedCopies(

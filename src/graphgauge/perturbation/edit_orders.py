@@ -38,7 +38,14 @@ _MOST_PLACES = 2**22  #: largest number of entries of the table in which candida
 def orders_by_score(score: Tensor, count: Tensor, seeds: Sequence[int], size: int) -> Tensor:
     """Order candidates by falling score; ties are broken at random from the target's own seed.
 
-    score (sum of count,), count (T,) -> (T, size)
+    Args:
+        score: Scores of the candidates of T targets, one target after the other (sum of count,).
+        count: Number of candidates of each target (T,).
+        seeds: One seed for each target.
+        size: The number of places in an order.
+
+    Returns:
+        The best candidates of each target (T, size), then -1.
 
     >>> orders_by_score(torch.tensor([0.1, 0.7, -3.0, 5.0]), torch.tensor([3, 1]), [0, 1], 2)
     tensor([[ 1,  0],
@@ -68,11 +75,23 @@ def _first_of_each_run(listed: Tensor, count: Tensor, size: int) -> Tensor:
 
 
 def random_orders(count: Tensor, seeds: Sequence[int], size: int, first: int, last: int) -> Tensor:
-    """Random orders number ``first`` to ``last`` - 1 of Q cases. count (Q,) -> (Q, last - first,
-    size)
+    """Random orders number ``first`` to ``last`` - 1 of Q cases.
 
-    They depend on the case's seed, its number of candidates ``count`` and ``size`` only, and are
-    the same for every explainer.
+    They depend on the case's seed, its number of candidates and ``size`` only, and are the same for
+    every explainer.
+
+    Args:
+        count: Number of candidates of each case (Q,).
+        seeds: One seed for each case.
+        size: The number of places in an order.
+        first: Number of the first order, from 0 on.
+        last: One more than the number of the last order.
+
+    Returns:
+        Candidates (Q, last - first, size), then -1.
+
+    >>> random_orders(torch.tensor([3]), [7], 5, 0, 1).sort().values
+    tensor([[[-1, -1,  0,  1,  2]]])
     """
     number = last - first
     draws = torch.zeros(0, number, size)
@@ -85,11 +104,20 @@ def random_orders(count: Tensor, seeds: Sequence[int], size: int, first: int, la
 def random_orders_within_blocks(
     order: Tensor, count: Tensor, block: int, seeds: Sequence[int], number: int
 ) -> Tensor:
-    """Random orders that keep the blocks of given orders. (T, M, K), (T,) -> (T, M, number, K)
+    """Random orders that keep the blocks of given orders.
 
-    Each block has ``block`` consecutive candidates. A trial draws one renaming for each target from
-    the target's seed, and applies it to all M orders: what two orders share, their random versions
-    share too.
+    A trial draws one renaming for each target from the target's seed, and applies it to all M
+    orders: what two orders share, their random versions share too.
+
+    Args:
+        order: M orders of each of T targets (T, M, K), with -1 behind the last candidate.
+        count: Number of candidates of each target (T,), a multiple of ``block``.
+        block: Number of consecutive candidates in each block.
+        seeds: One seed for each target.
+        number: The number of trials.
+
+    Returns:
+        Random versions of each order (T, M, number, K).
 
     >>> orders, counts = torch.tensor([[[2, 0, 3]]]), torch.tensor([4])
     >>> random_orders_within_blocks(orders, counts, 2, [7], 1)[0, 0, 0] // 2

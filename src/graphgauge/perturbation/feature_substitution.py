@@ -135,7 +135,15 @@ class SubstitutedFeatures(BatchFeatures):
     def from_edits(
         edits: FeatureEdits, union: GraphBatch, lines: CurveLines, line: Tensor, step: Tensor
     ) -> "SubstitutedFeatures":
-        """Build the features from the line and step of each copy."""
+        """Build the features from the line and step of each copy.
+
+        Args:
+            edits: The substitutions of Q cases.
+            union: A batch of K unedited copies of the targets' computation graphs.
+            lines: The lines.
+            line: The line of each copy (K,), in rising order.
+            step: The number of edits that each copy gets (K,).
+        """
         graphs = edits.graphs
         distinct, line_of_copy = line.unique(return_inverse=True)
         present = CurveLines(lines.case[distinct], lines.order[distinct])
@@ -233,8 +241,19 @@ class SubstitutedFeatures(BatchFeatures):
 
 
 def keep_changing_steps(order: Tensor, changes: Tensor, size: int) -> Tensor:
-    """The first ``size`` steps that change something, moved together. (L, K), (L, K) -> (L,
-    size)
+    """The first steps that change something, moved together.
+
+    Args:
+        order: Candidates in the order of their edits (L, K).
+        changes: Whether a step changes anything (L, K) bool.
+        size: The largest number of steps that are kept.
+
+    Returns:
+        The candidates of these steps (L, size), then -1.
+
+    >>> order = torch.tensor([[4, 2, 7]])
+    >>> keep_changing_steps(order, torch.tensor([[True, False, True]]), 3)
+    tensor([[ 4,  7, -1]])
     """
     place = changes.cumsum(1) - 1
     is_kept = changes & (place < size)
