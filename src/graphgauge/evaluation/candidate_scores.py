@@ -55,7 +55,14 @@ def feature_scores(x: Xplanation, graph: ComputationGraph) -> Tensor:
 
 
 def check_same_graph(what: str, found: int, wanted: int, x: Xplanation) -> None:
-    """Refuse scores of another graph."""
+    """Raise BadExplanation for scores of another graph.
+
+    Args:
+        what: What is counted, for the message: "nodes", "edges" or "features".
+        found: How many of them the graph of the explanation has.
+        wanted: How many of them the model's graph has.
+        x: The explanation.
+    """
     if found != wanted:
         raise BadExplanation(
             f"an explanation of target {x.target} by {x.explainer or 'an unnamed explainer'} is "
@@ -66,7 +73,16 @@ def check_same_graph(what: str, found: int, wanted: int, x: Xplanation) -> None:
 
 def priority_vector(score: Tensor, target_rows: Tensor, pooling: str) -> Tensor:
     """The paper's priority vector: the target's own scores, and those of all other nodes pooled.
-    (n, F) -> (candidates,)
+
+    Args:
+        score: Scores of the features of all n nodes within reach (n, F).
+        target_rows: Rows of the target's own nodes: one for a node, two for a link, none for a
+            graph.
+        pooling: How the scores of the other nodes become one row: a name in `POOLINGS`.
+
+    Returns:
+        Scores (candidates,): F for each of the target's own nodes, then F for all other nodes, if
+        there are any.
     """
     is_end = torch.zeros(len(score), dtype=torch.bool, device=score.device).index_fill(
         0, target_rows, True

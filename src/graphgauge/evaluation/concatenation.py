@@ -12,20 +12,26 @@ from graphgauge.evaluation.results import Results
 
 
 def concat(results: Iterable[Results] | Mapping[str, Results]) -> Results:
-    """The rows of several results as one: networks trained with several seeds, several networks, or
-    several tasks.
+    """Join the rows of several results, such as those of several networks, training seeds or tasks.
 
-    A summary of them averages over the targets of each network first, and then gives the mean and
-    the SD over networks.
+    A summary of the joined results averages over the targets of each network first, and then gives
+    the mean and the SD over networks.
 
     Args:
-        results: Results with equal settings. As a dictionary, its keys become the names of the
-            networks; else networks are told
-            apart by the names that their evaluators were given, ``Evaluator(model, name="gcn, run
-            1")``.
+        results: Results with equal settings. The keys of a dictionary become the names of the
+            networks. In a list, networks are distinguished by the names of their evaluators, as in
+            ``Evaluator(model, name="gcn, run 1")``.
 
     Returns:
         Results that know where each row is from: `Results.explain` finds its curves as before.
+
+    Raises:
+        BadSetting: There are no results, their settings differ, two different networks have the
+            same name, or a row comes twice.
+
+    >>> more = evaluator.compare([gg.InputXGradient()], [403])  # a target that was left out
+    >>> gg.concat([results, more])
+    Results(112 rows: 4 targets, explainers input_x_gradient, random)
     """
     if isinstance(results, Mapping):
         parts = [_rename_network(part, str(name)) for name, part in results.items()]

@@ -33,10 +33,19 @@ def feature_cases(
     settings: Settings,
     seed_of: _ReferenceSeedFunction,
 ) -> tuple[CurveCases, CurveCases | None]:
-    """The cases of the features of ``graphs``; of several medoids of a class, the easiest. And, for
-    several draws, all cases again.
+    """The cases of the features; of several medoids of a class, only the easiest is a case.
 
-    The second side has them once for each further draw of the map between neighbours.
+    Args:
+        model: The wrapped network.
+        graphs: Computation graphs of T targets.
+        references: The references of these targets.
+        baseline: The first predictions of these targets.
+        settings: The settings of the evaluation. They say how many medoids and draws there are.
+        seed_of: Returns the seed for the number of a target, a reference and a purpose.
+
+    Returns:
+        The Q cases with the first draw of the map between neighbours, and the same cases with
+        further draws: D - 1 times Q, one draw after the other, or None where D is 1.
     """
     side = _reference_cases(graphs, references, settings, baseline, seed_of)
     if settings.medoids > 1:

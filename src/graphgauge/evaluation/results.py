@@ -80,12 +80,28 @@ class ResultsSource:
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """What an `Evaluator` found.
+    """What an `Evaluator` found: one row for each explanation and metric.
 
-    ``stories`` hold the curves behind the numbers of this run, ``source`` what made it; neither is
-    saved. ``kept`` reads what a saved run holds of its worst and best explanations instead: see
-    `graphgauge.report.saved_examples`. ``made`` says with which versions, on which device, and how
-    the network was treated (`BaseModel.record`). ``parts`` are the results that `concat` joined.
+    Results come from `Evaluator.compare` and `Evaluator.evaluate`, from `load` or from `concat`;
+    there is no need to construct them.
+
+    Args:
+        rows: One value each, or the reason why there is none.
+        settings: The settings of the evaluation.
+        stories: Functions that return the curves behind the numbers of this run, by explainer,
+            target, occurrence and side ("edge" or "feature"). They are not saved.
+        source: The evaluator and explanations while they are in memory, from which single
+            explanations can be shown. They are not saved; None for results that were loaded.
+        kept: Reads what a saved run holds of its worst and best explanations; see
+            `graphgauge.report.saved_examples`. By default it holds none.
+        made: The versions of packages, the device, and how the network was treated
+            (`BaseModel.record`); empty if this is unknown.
+        parts: The results that `concat` joined; empty for others.
+
+    >>> results
+    Results(96 rows: 3 targets, explainers input_x_gradient, random)
+    >>> results.headline()["edge_ec"].round(2).to_dict()  # how many removals change a prediction
+    {'input_x_gradient': 1.33, 'random': 5.0}
     """
 
     rows: tuple[Row, ...]
@@ -110,8 +126,12 @@ class Results:
         return model_accuracy(model) if is_same else None
 
     def with_accuracy(self, accuracy: Any) -> "Results":
-        """The same results with a stated score of the network: a share such as 0.81, a mapping, or
-        a `ModelAccuracy`.
+        """The same results with a stated score of the network.
+
+        Args:
+            accuracy: How good the network is at its task: a share such as 0.81, a mapping such as
+                ``{"name": "R²", "value": 0.64}``, or a `ModelAccuracy`. With None the results stay
+                as they are.
         """
         found = ModelAccuracy.from_value(accuracy)
         return (
@@ -162,14 +182,32 @@ class Results:
         return table.astype({"value": "float64", "error": "float64", "seconds": "float64"})
 
     def values(self, metric: str, explainer: str | None = None) -> "pd.Series":
-        """The values of one metric, where there are any."""
+        """The values of one metric, without the rows that have none.
+
+        Args:
+            metric: Name of the metric, such as "edge_ec".
+            explainer: Name of the explainer; by default the values of all explainers.
+
+        Returns:
+            The values, indexed by the number of their row.
+
+        Raises:
+            UnknownName: No row has this metric.
+
+        >>> results.values("edge_ec", "input_x_gradient").tolist()
+        [2.0, 1.0, 1.0]
+        """
         table = self.to_pandas()
         self.check_metric(metric)
         chosen = table[(table["metric"] == metric) & (table["status"] == OK)]
         return (chosen if explainer is None else chosen[chosen["explainer"] == explainer])["value"]
 
     def check_metric(self, metric: str) -> None:
-        """Refuse a name that no row has."""
+        """Raise UnknownName if no row has this metric.
+
+        Args:
+            metric: Name of the metric.
+        """
         lookup(dict.fromkeys(row.metric for row in self.rows), metric, "metric of these results")
 
     def summary(self) -> "pd.DataFrame":
@@ -241,8 +279,16 @@ class Results:
         return pd.concat(parts) if parts else ecs.iloc[:0]
 
     def flip_curve(self, side: str = "edge") -> "pd.DataFrame":
-        """Share of targets whose prediction changed within k edits, k = 1..cap; a column for each
-        explainer.
+        """Share of targets whose prediction changed within k edits, k = 1..cap.
+
+        Args:
+            side: "edge" counts removed edges, "feature" counts substituted features.
+
+        Returns:
+            A row for each k and a column for each explainer.
+
+        >>> results.flip_curve().loc[10].round(2).to_dict()
+        {'input_x_gradient': 1.0, 'random': 0.67}
         """
         import pandas as pd
 
@@ -258,11 +304,20 @@ class Results:
         return pd.DataFrame(shares, index=pd.Index(steps, name="k"))
 
     def fidelity_curve(self, side: str = "edge", form: str = "plus") -> "pd.DataFrame":
-        """Mean fidelity where the top edits are 10, 20 .. 90 % of the candidates; a column for each
-        explainer.
+        """Mean fidelity where the top edits are 10, 20 .. 90 % of the candidates.
 
-        Needs an evaluation with ``extras=True``. ``form`` is "plus" (the top edits are made) or
-        "minus" (all others are).
+        Needs an evaluation with ``extras=True``.
+
+        Args:
+            side: "edge" or "feature".
+            form: "plus" makes the top edits, "minus" makes all others.
+
+        Returns:
+            A row for each share of candidates, 0.1 to 0.9, and a column for each explainer.
+
+        Raises:
+            BadSetting: The side or the form is unknown.
+            UnknownName: The evaluation did not measure fidelity.
         """
         import pandas as pd
 
@@ -281,8 +336,23 @@ class Results:
         return pd.DataFrame(means, index=pd.Index([k / 10 for k in range(1, 10)], name="share"))
 
     def pareto(self, first: str, second: str) -> "pd.DataFrame":
-        """Means of two metrics for each explainer, and who is on the front: nobody is as good in
-        both and better in one.
+        """Means of two metrics for each explainer, and whether it is on the Pareto front.
+
+        An explainer is on the front if no other is at least as good in both metrics and better in
+        one.
+
+        Args:
+            first: Name of one metric, such as "edge_ec".
+            second: Name of the other metric.
+
+        Returns:
+            A row for each explainer that has both means; the column "front" is True on the front.
+
+        Raises:
+            UnknownName: A metric is not in these results.
+
+        >>> results.pareto("edge_ec", "feature_ec")["front"].to_dict()
+        {'input_x_gradient': True, 'random': False}
         """
         means = self.summary()["mean"].unstack("metric")
         for metric in (first, second):
@@ -293,8 +363,18 @@ class Results:
         return both
 
     def explain(self, row: Any) -> ScoreTrace:
-        """The curves and counts behind a row: its number, or anything with its explainer, target
-        and metric.
+        """The curves and counts behind a row.
+
+        Args:
+            row: The row, its number, or a mapping with its explainer, target and metric, such as a
+                row of `to_pandas`.
+
+        Raises:
+            UnknownName: There are no curves: the metric has none, the results were loaded, or the
+                explanation carried its values from an earlier call.
+
+        >>> results.explain(0).cases[0].ec  # removals that change the prediction
+        2
         """
         found = self.rows[row] if isinstance(row, int) else row
         record = found.record() if isinstance(found, Row) else found
@@ -325,8 +405,17 @@ class Results:
         ``examples.json``.
 
         Examples are the worst and the best explanations of each explainer with what a report shows
-        of them, things called by ``names`` (see `Names`; what is missing is taken from the data).
-        All other explanations and curves stay in memory.
+        of them. All other explanations and curves stay in memory.
+
+        Args:
+            folder: The folder to write to. It is made if it does not exist.
+            names: What examples call nodes, features and classes: `Names`, or a dictionary of its
+                fields; what is missing is taken from the data. Loaded results keep the names that
+                they were saved with.
+
+        Raises:
+            BadFile: The folder cannot be written.
+            BadSetting: Names refer to things that the data do not have.
         """
         from graphgauge.report import collect_example_records
 
@@ -337,6 +426,9 @@ class Results:
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the table of `to_pandas` as Parquet; targets and lists as JSON texts.
+
+        Args:
+            path: The file to write.
 
         Raises:
             MissingExtra: Neither polars nor pyarrow is installed.
@@ -393,7 +485,20 @@ class Results:
 
     @staticmethod
     def load(folder: str | os.PathLike[str]) -> "Results":
-        """Read what `save` wrote, or a benchmark run, finished or not, or a published one."""
+        """Read what `save` wrote, or a benchmark run, finished or not, or a published one.
+
+        Args:
+            folder: The folder of the run.
+
+        Raises:
+            BadFile: The folder holds no results.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     results.save(folder)
+        ...     gg.Results.load(folder)
+        Results(96 rows: 3 targets, explainers input_x_gradient, random)
+        """
         place = Path(folder)
         if (place / RUN_FILE).exists():
             from graphgauge.benchmark import read_results

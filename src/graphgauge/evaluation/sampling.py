@@ -18,8 +18,25 @@ _THIRDS, _TENTHS = 3, 10
 
 
 def sample_targets(model: BaseModel, count: int, among: Any = None, seed: int = 0) -> list[Target]:
-    """``count`` targets, or all if there are fewer, spread over strata; ``among``: only these
-    (default: the population).
+    """Draw targets that are spread over the strata of predictions.
+
+    Args:
+        model: The wrapped network, whose predictions form the strata.
+        count: Number of targets to draw. If there are fewer, all are returned.
+        among: Targets to draw from, in any form that `BaseExplainer.explain` takes; a target that
+            is listed twice counts once. By default the model's population.
+        seed: Seed of the draws within strata.
+
+    Returns:
+        The targets in rising order: node ids, pairs of nodes, or graph numbers.
+
+    Raises:
+        BadSetting: ``count`` is not a whole number of at least 1.
+        BadTarget: A target in ``among`` does not exist.
+
+    >>> targets = gg.sample_targets(model, 4)  # one of each predicted class
+    >>> targets, model.pred_discrete(targets).tolist()
+    ([252, 403, 519, 680], [0, 2, 3, 1])
     """
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise BadSetting(f"count must be a number of targets, 1 or more, but is {count!r}.")

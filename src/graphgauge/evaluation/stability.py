@@ -98,7 +98,19 @@ def measure_stability(
     settings: Settings,
     seed: int,
 ) -> dict[Target, dict[str, MetricValue]]:
-    """Stability of both sides for each target, and its corrected twin."""
+    """Stability of both sides for each target, and its corrected twin.
+
+    Args:
+        explainer: Explains the targets again. If it says that it is deterministic, two explanations
+            are compared first, and only targets whose two differ are repeated further.
+        model: The wrapped network.
+        targets: What is explained again; each target is listed once.
+        settings: They say how many explanations are made and how they are compared.
+        seed: Seed of all explanations and permutations.
+
+    Returns:
+        The values by target and name of the metric.
+    """
     if explainer.deterministic:
         found = _check_deterministic(explainer, model, targets, settings, seed)
         changing = [target for target in targets if target not in found]

@@ -314,7 +314,15 @@ def _select_sort_rule(order: Tensor, cases: CurveCases) -> Tensor:
 def reference_seed(
     seed_of: _TargetSeedFunction, targets: list[Target], t: int, reference: Any, purpose: str
 ) -> int:
-    """The seed of what is drawn for one target and reference."""
+    """The seed of what is drawn for one target and reference.
+
+    Args:
+        seed_of: Returns the seed for a target and a purpose.
+        targets: The targets of the batch.
+        t: Position of the target among them.
+        reference: The reference as users write it: a node id, a pair of nodes, or a graph number.
+        purpose: What is drawn, such as "map" or "orders".
+    """
     return seed_of(targets[t], "features", reference, purpose)
 
 
