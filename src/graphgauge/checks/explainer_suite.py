@@ -43,6 +43,16 @@ def check_explainer(
 
     Raises:
         FailedCheck: A check failed, and ``on_fail`` is "raise".
+        BadSetting: ``explainer`` is not an explainer, there is no target, or ``on_fail`` is
+            unknown.
+        BadModel: The network is not wrapped.
+        UnknownName: A name in ``only`` is not a check.
+
+    >>> names = ["scores_are_finite", "seed_matters_as_declared"]
+    >>> for result in gg.check_explainer(gg.InputXGradient(), model, [302], only=names):
+    ...     print(result)
+    passed  scores_are_finite
+    passed  seed_matters_as_declared
     """
     if not isinstance(explainer, BaseExplainer):
         raise BadSetting(

@@ -37,6 +37,15 @@ def check_model(
 
     Raises:
         FailedCheck: A check failed, and ``on_fail`` is "raise".
+        BadModel: The network is not wrapped.
+        BadSetting: ``on_fail`` is unknown.
+        UnknownName: A name in ``only`` is not a check.
+
+    >>> names = ["predictions_are_finite", "messages_can_be_masked"]
+    >>> for result in gg.check_model(model, [302, 510], only=names):
+    ...     print(result)
+    passed  predictions_are_finite
+    passed  messages_can_be_masked
     """
     if not isinstance(model, BaseModel):
         raise BadModel(
