@@ -66,8 +66,18 @@ def create_app(
     settings: Settings | None = None,
     **options: Any,
 ) -> "FastAPI":
-    """The service as an ASGI app; options are those of `Service`: ``names``, ``quality``,
-    ``fallback``.
+    """Build the service as an ASGI app. It starts and stops with the app.
+
+    Args:
+        model: The wrapped network whose predictions are explained.
+        explainers: One explainer, several, or {label: explainer}. Callers may ask for any of them;
+            the first answers those who ask for none.
+        audit: The file of the audit log. It is made if it does not exist, else continued.
+        settings: Limits, times and token; by default those of `Settings()`, with a random token.
+        **options: Other parameters of `Service`, such as ``names``, ``quality`` and ``fallback``.
+
+    Raises:
+        MissingExtra: The packages of the extra "serve" are not installed.
     """
     check_serve_extra()
     return build_app(Service(model, explainers, audit, settings=settings, **options))

@@ -37,7 +37,22 @@ def service_from_project(
 ) -> Service:
     """Build the service of a project.
 
-    ``allowed`` lists the labels of further explainers that clients may ask for.
+    Args:
+        project: The project: its network, data, names and explainers.
+        audit: The file of the audit log. It is made if it does not exist, else continued.
+        settings: Limits, times and token of the service.
+        decision: What `graphgauge validate` decided; its explainer answers. Without it the first of
+            ``allowed`` answers, or the project's first explainer that is not the baseline.
+        allowed: Labels of further explainers of the project that clients may ask for.
+        fallback: The explainer that answers when the time for an explanation is spent; by default
+            `InputXGradient`.
+        force: Whether a decision that does not hold is served all the same. Then every answer says
+            so.
+
+    Raises:
+        BadSetting: The decision does not hold and ``force`` is False, or the project has no
+            explainer but the baseline.
+        UnknownName: A label in ``allowed`` is not an explainer of the project.
     """
     explainers = _select_explainers(project, decision, allowed)
     model = project.model()

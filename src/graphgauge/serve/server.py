@@ -146,10 +146,22 @@ def print_to_stderr(line: str) -> None:
 def resolve_token(
     settings: Settings, file: str | None, environment: Mapping[str, str]
 ) -> tuple[Settings, str]:
-    """The settings with the token that was given, and where it came from, for people.
+    """Return the settings with the token to use, and where it came from, for people.
 
-    GRAPHGAUGE_TOKEN comes first, then the file; a file that is not there is made, for its owner's
-    eyes only. Without both the token is a random one.
+    GRAPHGAUGE_TOKEN comes first, then the file. Without both the token of the settings stays, which
+    is random by default.
+
+    Args:
+        settings: The settings of the service.
+        file: Path of a file with the token, or None. If it does not exist, a new token is written
+            to it, and only its owner can read it.
+        environment: The environment variables.
+
+    Returns:
+        The settings with the token, and where the token came from, such as "in token.txt".
+
+    Raises:
+        BadFile: The file cannot be read or written, or others can read it.
     """
     if environment.get(_TOKEN_VARIABLE):
         return replace(settings, token=environment[_TOKEN_VARIABLE]), f"from {_TOKEN_VARIABLE}"
