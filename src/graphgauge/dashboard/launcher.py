@@ -116,8 +116,21 @@ def _streamlit_command(places: DashboardConfig, address: ListenAddress) -> list[
 def run_dashboard(
     places: DashboardConfig, address: ListenAddress, say: Callable[[str], Any]
 ) -> int:
-    """Show the places until told to stop; ``say`` is told where. The exit code is 0 after Ctrl-C or
-    SIGTERM, else Streamlit's.
+    """Serve the dashboard until Ctrl-C or SIGTERM.
+
+    Args:
+        places: The folder with runs, and optionally a monitoring store and a project file.
+        address: Where the dashboard listens.
+        say: Called with each line for people: the address with its token, and a warning if other
+            machines can reach it.
+
+    Returns:
+        The exit code: 0 after Ctrl-C or SIGTERM, else that of Streamlit.
+
+    Raises:
+        MissingExtra: Streamlit is not installed.
+        BadFile: One of the places does not exist.
+        BadSetting: The address cannot be listened on, or others can reach it unasked.
     """
     check_dashboard_extra()
     known, free = places.resolve_paths(), address.with_free_port()
