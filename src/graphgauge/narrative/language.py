@@ -89,7 +89,13 @@ class Language:
         return _fill_phrase(form, {"n": self.number(count)})
 
     def counted(self, count: int, one: str, other: str) -> str:
-        """Say how many: "3 accounts"; "accounts (1)" where the singular is unknown."""
+        """Say how many: "3 accounts"; "accounts (1)" where the singular is unknown.
+
+        Args:
+            count: How many there are.
+            one: The noun for a single thing ("account"), or "" if it is unknown.
+            other: The noun for any other count ("accounts").
+        """
         if self.locale.plural_form(count) == "one" and not one:
             return f"{other} ({self.number(count)})"
         return self.plural(count, one="{n} ", other="{n} ") + (

@@ -91,7 +91,12 @@ class Names:
         _check_disjoint(self.feature_groups)
 
     def set_field(self, kind: str, value: object) -> None:
-        """Set a field of this frozen object while it is being built."""
+        """Set a field of this frozen object while it is being built.
+
+        Args:
+            kind: Name of the field, such as "features".
+            value: What the field holds from now on, already checked and tidied.
+        """
         object.__setattr__(self, kind, value)
 
     @staticmethod
@@ -139,7 +144,12 @@ class Names:
         return replace(self, **gaps)
 
     def name_of(self, kind: str, number: int) -> str:
-        """Return the name of one feature, node, graph or class; "" if it has none."""
+        """Return the name of one feature, node, graph or class; "" if it has none.
+
+        Args:
+            kind: The field that is searched: "features", "nodes", "graphs" or "classes".
+            number: The id of the feature, node, graph or class, counted from 0.
+        """
         listed: Mapping[int, str] = getattr(self, kind)
         return listed.get(number, "")
 
@@ -206,7 +216,7 @@ def _parse_text(kind: str, text: object, longest: int = _MAX_NAME_LENGTH) -> str
 
 
 def _parse_names(kind: str, value: object) -> dict[int, str]:
-    """Return names by id. A name without a visible letter counts as not value."""
+    """Return names by id. A name without a visible letter counts as missing."""
     if value is None:
         return {}
     if isinstance(value, (str, bytes)) or not isinstance(value, (Mapping, Sequence)):

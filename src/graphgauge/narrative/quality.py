@@ -22,7 +22,22 @@ QualityVerdicts = Mapping[str, tuple[float | None, float, bool | None]] | Sequen
 
 
 def quality_facts(quality: QualityVerdicts, target: Target, at_validation: bool = False) -> "Facts":
-    """Say which thresholds failed; ``at_validation``: the method's, not the explanation's."""
+    """Say which thresholds failed, out of how many that apply.
+
+    Args:
+        quality: None (not judged), {metric: (value, threshold, passed)}, or a list of statements
+            about what failed.
+        target: The target that was explained; error messages name it.
+        at_validation: Whether ``quality`` is that of the method at validation, and not that of this
+            explanation.
+
+    Returns:
+        ``judged``, the counts ``total`` and ``failed``, the ``failures`` (metric, value and
+        threshold), the ``statements`` and ``at_validation``.
+
+    Raises:
+        BadSetting: ``quality`` has another form.
+    """
     return {**_verdict_facts(quality, target), "at_validation": at_validation}
 
 

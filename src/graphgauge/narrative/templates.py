@@ -108,7 +108,23 @@ def read_template_source(template: str | Path, language: Language) -> tuple[str,
 
 
 def render_template(template: str | Path, language: Language, context: Facts) -> str:
-    """Return the text that a template makes of ``context``."""
+    """Return the text that a template makes of ``context``.
+
+    Args:
+        template: A Path, the name of a template of the language ("expert"), or the text of a
+            template. A text has a brace or a line break; anything else is taken as a name.
+        language: The language whose folders hold the templates.
+        context: What the template can use, by name; see `TemplateContext.context`.
+
+    Returns:
+        Plain text; an empty line separates paragraphs.
+
+    Raises:
+        BadFile: The file of the template cannot be read.
+        BadSetting: The text is not a template, or it fails.
+        UnknownName: There is no template of that name, or it asks for a name that is not in
+            ``context``.
+    """
     source, called = read_template_source(template, language)
     try:
         compiled_template, wanted = _compile_template(source, language.folders)

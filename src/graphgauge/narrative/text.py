@@ -70,6 +70,18 @@ def render_text(
     """Put facts from `explanation_facts` into words.
 
     Facts for an affected person should be redacted.
+
+    Args:
+        facts: What `explanation_facts` returned.
+        language: Language of the text: "en", "de", "es", "fr", "it", or one from ``folder``.
+        audience: Who reads the text: "expert", "internal" or "affected person". It selects the
+            template, unless one is given.
+        template: A shipped template by name, a text with Jinja's braces, or a Path. By default the
+            template of the audience.
+        folder: A folder of further languages, which is searched before the shipped ones.
+
+    Returns:
+        Plain text; an empty line separates paragraphs.
     """
     audience_name, found_language = parse_audience(audience), find_language(language, folder)
     return render_template(
