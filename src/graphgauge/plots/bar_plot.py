@@ -79,9 +79,18 @@ def plot_feature_bars(
             "abs_max".
         signed: Whether scores carry a direction; by default what the explainer says.
 
+    Returns:
+        The axes.
+
     Raises:
         BadSetting: ``top`` is not a positive whole number, or a name does not fit.
         UndefinedScore: A score is NaN or infinite.
+
+    >>> from matplotlib.figure import Figure
+    >>> x = gg.InputXGradient().explain(model, [302])[0]
+    >>> axes = gg.plot_feature_bars(x, top=2, ax=Figure().subplots(), data=model)
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['feature 302', 'feature 303 of neighbours']
     """
     return draw_bars(
         _feature_bars_data(x, read_picture_names(x, data, names), top, pooling, signed), ax
@@ -108,9 +117,18 @@ def plot_edge_bars(
         ax: Axes to draw into; new ones by default.
         signed: Whether scores carry a direction; by default what the explainer says.
 
+    Returns:
+        The axes.
+
     Raises:
         BadSetting: ``top`` is not a positive whole number, or a name does not fit.
         UndefinedScore: A score is NaN or infinite.
+
+    >>> from matplotlib.figure import Figure
+    >>> x = gg.InputXGradient().explain(model, [302])[0]
+    >>> axes = gg.plot_edge_bars(x, model, top=2, ax=Figure().subplots())
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['303 → 302', '301 → 302']
     """
     own_names = read_picture_names(x, data, names)
     return draw_bars(
@@ -126,7 +144,17 @@ def _feature_bars_data(
 
 
 def feature_bars(x: Xplanation, names: Names, pooling: str) -> list[Bar]:
-    """Return a bar for each feature of each row that the metrics rank."""
+    """Return a bar for each feature of each row that the metrics rank.
+
+    Args:
+        x: The explanation; it must have feature scores.
+        names: What features are called. A feature group is one bar.
+        pooling: How the scores of all nodes but the target become one row: "max", "sum", "mean" or
+            "abs_max".
+
+    Raises:
+        UndefinedScore: A score is NaN or infinite.
+    """
     check_drawable(x, "feature")
     single, columns = fold_feature_groups(x, names)
     rows, owners = ranked_feature_rows(single, pooling)
@@ -161,7 +189,19 @@ def select_top_bars(
     top: int,
     signed: bool | None = None,
 ) -> BarsData:
-    """Return the ``top`` strongest bars, and a caption that counts the rest."""
+    """Return the ``top`` strongest bars, and a caption that counts the rest.
+
+    Args:
+        x: The explanation, for the title and the direction of its scores.
+        names: What things are called, for the title.
+        bars: All bars, in any order. Bars of score 0 are never drawn.
+        noun: What a bar stands for, in the caption: "feature" or "edge".
+        top: How many bars are drawn.
+        signed: Whether scores carry a direction; by default what the explainer says.
+
+    Raises:
+        BadSetting: ``top`` is not a positive whole number.
+    """
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise BadSetting(f"top must be a whole number, 1 or more, but {top!r} was given.")
     drawn = sorted((bar for bar in bars if bar[1]), key=lambda bar: -abs(bar[1]))[:top]

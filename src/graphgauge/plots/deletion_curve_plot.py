@@ -45,8 +45,17 @@ def plot_deletion_curve(
         reference: Against which reference to draw; by default the one with the lowest EC.
         ax: Axes to draw into; new ones by default.
 
+    Returns:
+        The axes.
+
     Raises:
         UndefinedScore: There is no curve against this reference.
+
+    >>> from matplotlib.figure import Figure
+    >>> row = next(row for row in results.rows if row.metric == "edge_pertinence")
+    >>> axes = gg.plot_deletion_curve(results.explain(row), ax=Figure().subplots())
+    >>> axes.get_xlabel()
+    'edges removed'
     """
     return draw_deletion_curve(build_curve_data(story, reference), ax)
 

@@ -137,7 +137,16 @@ def band_limits(
 ) -> tuple[float, float, float] | None:
     """Return the lower control limit, the mean of the baseline and the upper control limit.
 
-    No limit lies where no value can. None: the baseline has too few values.
+    No limit lies where no value can.
+
+    Args:
+        baseline: The baseline that the run is compared with.
+        metric: Name of the metric.
+        run: The run. The more targets have a value in it, the closer the limits; its plan sets the
+            level.
+
+    Returns:
+        The three numbers; None if the baseline has too few values.
     """
     limits = control_limits(baseline.sample, metric, len(run.sample.known(metric)), run.plan)
     if limits is None:

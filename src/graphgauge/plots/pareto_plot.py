@@ -73,8 +73,17 @@ def plot_pareto(
         draws: Bootstrap draws for the intervals.
         seed: Seed of these draws.
 
+    Returns:
+        The axes.
+
     Raises:
         UndefinedScore: Fewer than two of the metrics were measured.
+
+    >>> from matplotlib.figure import Figure
+    >>> ax = Figure().subplots()
+    >>> axes = gg.plot_pareto(results, "edge_pertinence", "edge_ec", ax=ax, draws=50)
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('edge pertinence (higher is better →)', 'edge EC, edits (fewer is better ↓)')
     """
     import matplotlib.pyplot as plt
 
@@ -110,8 +119,17 @@ def plot_fronts(
         draws: Bootstrap draws for the intervals.
         seed: Seed of these draws.
 
+    Returns:
+        The figure, with a panel for each pair of which both metrics were measured.
+
     Raises:
         UndefinedScore: No pair of metrics was measured.
+
+    >>> import matplotlib.pyplot as plt
+    >>> figure = gg.plot_fronts(results, pairs=[("edge_pertinence", "edge_ec")], draws=50)
+    >>> figure.axes[0].get_xlabel()
+    'edge pertinence (higher is better →)'
+    >>> plt.close(figure)
     """
     import matplotlib.pyplot as plt
 
@@ -261,6 +279,11 @@ def _draw_axes(axes: "Axes", pair: MetricPair) -> None:
 
 def axis_label(metric: str, more: str, less: str) -> str:
     """Return the name of a metric with the direction in which it is better.
+
+    Args:
+        metric: Name of the metric, such as "edge_ec".
+        more: Arrow that points to larger values on this axis: "→" or "↑".
+        less: Arrow that points to smaller values on this axis: "←" or "↓".
 
     >>> axis_label("edge_ec", "↑", "↓"), axis_label("time", "↑", "↓")
     ('edge EC, edits (fewer is better ↓)', 'seconds (less is better ↓)')

@@ -31,8 +31,17 @@ def plot_stability_strips(
         chance: What permuted scores reach, by explainer; a diamond marks it.
         ax: Axes to draw into; new ones by default.
 
+    Returns:
+        The axes.
+
     Raises:
         UndefinedScore: An explainer has no values, or one outside 0 to 1.
+
+    >>> from matplotlib.figure import Figure
+    >>> likeness = {"saliency": [1.0, 1.0], "gnn_explainer": [0.93, 0.95, 0.9]}
+    >>> axes = gg.plot_stability_strips(likeness, {"gnn_explainer": 0.6}, Figure().subplots())
+    >>> axes.get_xlabel()
+    'likeness of repetitions (dot: mean, diamond: by chance)'
     """
     import matplotlib.pyplot as plt
 
@@ -63,7 +72,17 @@ def plot_stability_strips(
 def draw_strips(
     axes: "Axes", values: Mapping[str, Sequence[float]], bounds: tuple[float, float] | None = None
 ) -> None:
-    """Draw a row for each name, the first on top."""
+    """Draw a row for each name, the first on top.
+
+    Args:
+        axes: Axes to draw into.
+        values: The values of each row by its name; a row has at least one.
+        bounds: The lowest and the highest value that is possible; the axis shows just this range.
+            By default any finite value is possible, and the axis fits the values.
+
+    Raises:
+        UndefinedScore: A row has no values, or one that is not finite or not within the bounds.
+    """
     for row, (name, numbers) in enumerate(values.items()):
         _check_strip_values(name, numbers, bounds)
         axes.plot(

@@ -68,7 +68,16 @@ class SubgraphData:
 def build_subgraph_data(
     x: Xplanation, ends: Tensor, names: Names, top: int, signed: bool | None = None
 ) -> SubgraphData:
-    """Return the picture of the ``top`` strongest edges of ``x``, which have these ends (2, E)."""
+    """Return the picture of the ``top`` strongest edges of ``x``.
+
+    Args:
+        x: The explanation.
+        ends: Source and destination of each edge of ``x`` (2, E_rel), as ids in the target's graph.
+        names: What nodes and classes are called. The nodes of a group are drawn as one.
+        top: How many arrows are drawn; the rest is counted.
+        signed: Whether scores carry a direction; by default what the explainer says, and False for
+            an unknown explainer.
+    """
     ways = build_drawn_graph(x, ends, names)
     shown = select_top_edges(x, ways, top)
     places, rings = _unit_positions(x, shown, ways)

@@ -62,6 +62,12 @@ def draw_explanation(
         BadExplanation: ``data`` is missing, or is not the graph that was explained.
         BadSetting: ``top`` is not a positive whole number, or a name does not fit.
         UndefinedScore: A score is NaN or infinite.
+
+    >>> from matplotlib.figure import Figure
+    >>> x = gg.InputXGradient().explain(model, [302])[0]
+    >>> axes = gg.draw_explanation(x, model, top=5, ax=Figure().subplots())
+    >>> axes.get_title()
+    'node 302 · input_x_gradient · predicted bottom (97 %)'
     """
     return draw_subgraph(
         build_subgraph_data(
