@@ -66,6 +66,12 @@ def write_analysis(
 
     Raises:
         BadFile: The folder cannot be written.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = gg.write_analysis(results, folder, draws=20)
+    >>> "analysis.md" in [path.name for path in paths]
+    True
     """
     study, place = as_study(results), Path(folder)
     drawing = (_comparison_section, _front_section, _ranking_section)

@@ -78,6 +78,11 @@ def score_frame(lines: Sequence[ExplainerScores]) -> "pd.DataFrame":
 def front_frames(results: Results, task: str, wanted: Requirements) -> FrontTables:
     """Of one task: label of x, label of y, and the points, for each pair that was measured by two
     explainers or more.
+
+    Args:
+        results: The results of a run.
+        task: Name of the task, as the rows have it.
+        wanted: What the explanations are used for. It does not change the points.
     """
     study = as_study(results).only(task=task)
     fronts = measured_fronts(study, aggregate_run(results, wanted).pertinence)
@@ -109,7 +114,18 @@ def _front_points(table: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def rows_of_target(results: Results, task: str, model: str, target: Target | None) -> Results:
-    """The part of results that is about one target."""
+    """The part of results that is about one target.
+
+    Args:
+        results: The results of a run.
+        task: Name of the task, as the rows have it.
+        model: Name of the network, as the rows have it.
+        target: The target; None selects no rows.
+
+    Returns:
+        The rows of all explainers with the settings of the run, but without its explanations and
+        curves.
+    """
     rows = tuple(
         row for row in results.rows if (row.task, row.model, row.target) == (task, model, target)
     )

@@ -156,7 +156,15 @@ class ExampleBuilder:
     def example(
         self, end: str, key: ExplanationKey, rows: list[Row], verdicts: list[Verdict]
     ) -> Example:
-        """Return one explanation with everything that can be shown of it."""
+        """Return one explanation with everything that can be shown of it.
+
+        Args:
+            end: "worst" or "best"; "" for an explanation that was not chosen by its rank.
+            key: Task, network, explainer, target and occurrence of the explanation, with tidied
+                names.
+            rows: The rows of this explanation, one for each metric.
+            verdicts: The verdicts on this explanation; those that fail are listed as missed.
+        """
         task, model, explainer, target, _ = key
         missed = [verdict.reason for verdict in verdicts if verdict.outcome == FAIL]
         judged = {
@@ -239,7 +247,12 @@ class ExampleBuilder:
     ) -> SavedExample | None:
         """Return what can be shown of an explanation; None if it is not at hand.
 
-        ``x`` is the explanation, if it has been made already.
+        Args:
+            key: Task, network, explainer, target and occurrence of the explanation, with tidied
+                names.
+            rows: The rows of this explanation. Their values become its metrics, unless it is read
+                from a saved run.
+            x: The explanation, if it has been made already; by default it is made again.
         """
         original = self.original_key(key)
         if self.source is None:
@@ -278,7 +291,13 @@ class ExampleBuilder:
         return AUDIENCES[parse_audience(self.audience)]
 
     def text(self, exhibit: SavedExample, target: Target, judged: Record) -> str:
-        """Write sentences about an explanation and the thresholds it misses; '' without facts."""
+        """Write sentences about an explanation and the thresholds it misses; '' without facts.
+
+        Args:
+            exhibit: What can be shown of the explanation.
+            target: The target that was explained; error messages name it.
+            judged: {metric: (value, threshold, passed)}, from the verdicts.
+        """
         facts = exhibit.redacted if self.is_redacted else exhibit.facts
         if facts is None:
             return ""

@@ -44,7 +44,19 @@ _MAX_RUNS, _MAX_EXPLANATIONS, _MAX_LEADING = 12, 10, 10  #: lines of the tables
 
 
 def write_monitoring_page(history: History, path: str | os.PathLike[str], now: datetime) -> Path:
-    """Write the page; a failure leaves no partial file."""
+    """Write the page; a failure leaves no partial file.
+
+    Args:
+        history: The content of a monitoring store.
+        path: The HTML file. A file that exists is replaced.
+        now: The time for which the page says what is due.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        BadFile: The file cannot be written.
+    """
     place = Path(path)
     partial = place.with_name(place.name + ".part")
     try:
