@@ -123,7 +123,14 @@ def aggregate_scores(
 def aggregate_run(
     results: Results, requirements: Requirements, merge_models: bool = False
 ) -> AggregatedScores:
-    """Aggregate a run: means over the targets of each network, then over networks if merged."""
+    """Aggregate a run: means over the targets of each network, then over networks if merged.
+
+    Args:
+        results: Results of a run.
+        requirements: What the explanations are used for. The kind of task comes from here or, if it
+            is None, from the name and the rows of each task; ``focus`` says which side is judged.
+        merge_models: Whether to average over networks too. The network of a subject is then "".
+    """
     table = add_stability_chance_rows(_select_needed_columns(results))
     columns = [
         table[name].to_numpy(dtype=object) for name in ("status", "model", "target", "occurrence")

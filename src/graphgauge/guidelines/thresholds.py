@@ -67,7 +67,18 @@ class Limit:
 
 
 def find_limit(metric: str, kind: str | None, requirements: Requirements) -> Limit | str:
-    """Return the threshold of a metric, or why there is none (a key of the table above)."""
+    """Return the threshold of a metric, or why there is none.
+
+    The user's own limit comes first, then that of the latency (for time), then the paper's table.
+
+    Args:
+        metric: Name of a metric that gets verdicts, such as "feature_pertinence".
+        kind: Kind of the task, such as "node_classification"; None if it is not known.
+        requirements: The user's limits, the latency, and the number of features that shares need.
+
+    Returns:
+        The threshold, or a key of ``NO_LIMIT_REASONS``.
+    """
     entry = threshold_entry(metric)
     own = requirements.limit(metric)
     if own is not None:

@@ -53,7 +53,13 @@ class WhatIfResult:
 def list_threshold_sliders(
     found: AggregatedScores, task: str, wanted: Requirements
 ) -> list[ThresholdSlider]:
-    """List the thresholds of a task that can be moved, in the order of the tables."""
+    """List the thresholds of a task that can be moved, in the order of the tables.
+
+    Args:
+        found: The aggregated scores.
+        task: Name of the task, as the scores have it.
+        wanted: The requirements that say where each slider starts.
+    """
     return [
         _make_threshold_slider(found, task, metric, wanted) for metric in found.judged_metrics()
     ]
@@ -92,7 +98,14 @@ def _slider_range(
 def simulate_thresholds(
     found: AggregatedScores, task: str, wanted: Requirements, limits: Mapping[str, float]
 ) -> WhatIfResult:
-    """Compute what moving some thresholds to ``limits`` changes; the others stay."""
+    """Compute what moving some thresholds to ``limits`` changes; the others stay.
+
+    Args:
+        found: The aggregated scores.
+        task: Name of the task, as the scores have it.
+        wanted: The requirements that hold before the thresholds move.
+        limits: The new thresholds by metric, as `ThresholdSlider.metric` names it.
+    """
     moved = replace(wanted, limits={**wanted.limits, **limits})
     before, after = (_judge_task(found, task, own) for own in (wanted, moved))
     return WhatIfResult(
