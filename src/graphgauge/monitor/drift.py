@@ -132,7 +132,16 @@ def run_metric_tests(
 ) -> list[MetricDriftTest]:
     """Test all metrics of the last run, alone and together with the runs before it.
 
-    ``runs`` are all runs since the baseline.
+    Args:
+        baseline: The sample of the baseline. Metrics with fewer than five values there or in the
+            runs are not tested.
+        runs: The samples of all runs since the baseline; the last one is tested.
+        plan: ``window`` says how many of the last runs are also tested together.
+        kind: The kind of drift whose level in the plan holds; p-values up to it are exact.
+
+    Returns:
+        A test for each metric and each number of runs, with p-values after Holm's correction over
+        all of them.
     """
     level = plan.level(kind)
     spans = {
@@ -230,7 +239,14 @@ def control_limits(baseline: Sample, metric: str, n: int, plan: Plan) -> tuple[f
 
         mean +- z SD sqrt(1/n + 1/m)    z: the normal quantile at the level of the strictest test
 
-    Returns None if the baseline has too few values.
+    Args:
+        baseline: The sample of the baseline, with m values.
+        metric: Name of the metric.
+        n: Number of targets in the run that have a value.
+        plan: The plan, for the level of the tests.
+
+    Returns:
+        The lower and the upper limit; None if the baseline has too few values, or the run has none.
     """
     values, tests = baseline.known(metric), 2 * len(TEST_NAMES) * max(1, len(baseline.metrics))
     if len(values) < LEAST_VALUES or n < 1:

@@ -122,6 +122,19 @@ class Monitor:
 
         The results must have cheap settings. The ranking of features, the data and the weights of
         the network are then not monitored.
+
+        Args:
+            results: Results of at least two targets.
+            explainer: Name of the explainer whose rows are taken.
+            at: Time of the baseline (default: now). A time without a zone is taken as UTC.
+            validated: The decision behind the baseline, if there is one.
+
+        Returns:
+            The stored baseline.
+
+        Raises:
+            UnknownName: The results have no explainer of that name.
+            BadSetting: The results have other settings, too few targets, or no metrics.
         """
         lookup(
             dict.fromkeys(row.explainer for row in results.rows),
@@ -177,7 +190,20 @@ class Monitor:
         at: datetime | None = None,
         validated: ValidationRecord | None = None,
     ) -> Snapshot:
-        """Store a sample as the baseline from now on."""
+        """Store a sample as the baseline from now on.
+
+        Args:
+            sample: What was measured, for two targets or more.
+            facts: How it was measured; later runs must be measured in the same way.
+            at: Time of the baseline (default: now). A time without a zone is taken as UTC.
+            validated: The decision behind the baseline, if there is one.
+
+        Returns:
+            The stored baseline.
+
+        Raises:
+            BadSetting: The sample has fewer than two targets, or no metrics.
+        """
         if len(sample) < 2 or not sample.metrics:
             raise BadSetting(
                 f"a baseline needs two targets or more with metrics, but {len(sample)} targets "
@@ -198,7 +224,21 @@ class Monitor:
         at: datetime | None = None,
         examples: Sequence[JsonObject] = (),
     ) -> "MonitoringRun":
-        """Compare a sample with the baseline, and store the run and its triggers."""
+        """Compare a sample with the baseline, and store the run and its triggers.
+
+        Args:
+            sample: What was measured.
+            facts: How it was measured.
+            at: Time of the run (default: now). A time without a zone is taken as UTC.
+            examples: A few explanations for people, as plain data; those of the last run are shown.
+
+        Returns:
+            The run with its triggers, and the status after it.
+
+        Raises:
+            BadFile: The store holds no baseline.
+            BadSetting: The run is older than the last one, or was measured differently.
+        """
         now = to_utc(at)
         with self.writing() as store:
             before = history_from_store(store)
@@ -226,7 +266,19 @@ class Monitor:
         return MonitoringRun(number, now, sample, tuple(triggers), self.status(now))
 
     def trigger(self, reason: str, who: str = "", at: datetime | None = None) -> Trigger:
-        """Raise a trigger by hand, for example after a change of the rules."""
+        """Raise a trigger by hand, for example after a change of the rules.
+
+        Args:
+            reason: Why a new validation is necessary, such as "regulatory update".
+            who: Who raises it; by default nobody is named.
+            at: Time of the trigger (default: now). A time without a zone is taken as UTC.
+
+        Returns:
+            The stored trigger.
+
+        Raises:
+            BadSetting: The reason is empty.
+        """
         if not reason.strip():
             raise BadSetting("a manual trigger needs a reason, such as 'regulatory update'.")
         with self.writing() as store:
@@ -243,8 +295,17 @@ class Monitor:
     def settle(self, name: str, note: str, at: datetime | None = None) -> list[str]:
         """Settle a trigger, and all others about the same subject, with a note.
 
+        Args:
+            name: Name of a waiting trigger: "7.2" is the second of run 7, "m1" the first that was
+                raised by hand.
+            note: What was done about it, or why nothing was.
+            at: Time of the note (default: now). A time without a zone is taken as UTC.
+
         Returns:
             The names of the settled triggers.
+
+        Raises:
+            BadSetting: The note is empty, or no trigger of that name waits.
         """
         if not note.strip():
             raise BadSetting(
@@ -281,7 +342,13 @@ class Monitor:
             yield store
 
     def body_of(self, sample: Sample, facts: MeasurementFacts, at: datetime) -> JsonObject:
-        """Return what baselines and runs have in common."""
+        """Return what the entries of baselines and runs have in common, as plain data.
+
+        Args:
+            sample: What was measured.
+            facts: How it was measured.
+            at: Time of the entry, in UTC.
+        """
         missing = {metric: dict(reasons) for metric, reasons in sample.missing.items()}
         body = {"at": at.isoformat(), "plan": self.plan.record(), "facts": asdict(facts)}
         return {**body, "metrics": list(sample.values), "missing": missing, "n": len(sample)}

@@ -37,6 +37,14 @@ def post_json(url: str, record: JsonObject, seconds: float = _TIMEOUT_SECONDS) -
     """Send a record as JSON; return '' on success, otherwise the reason for the failure.
 
     The address may contain a secret, so the reason names its host only.
+
+    Args:
+        url: Address of the webhook, http or https. Redirects are not followed.
+        record: Plain data without NaN and infinity.
+        seconds: Timeout of the connection and of each read, in seconds; 10 by default.
+
+    Raises:
+        BadSetting: The address is not an http or https address.
     """
     host = urlsplit(check_webhook(url)).hostname
     body = json.dumps(record, ensure_ascii=False, allow_nan=False).encode()

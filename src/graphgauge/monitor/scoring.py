@@ -118,7 +118,21 @@ def sample_recent(model: BaseModel, number: int, among: Any = None, seed: int = 
 def score_targets(
     evaluator: Evaluator, explainer: BaseExplainer, targets: Sequence[Target], top: int = 10
 ) -> tuple[Sample, MeasurementFacts]:
-    """Explain and measure targets with cheap settings."""
+    """Explain and measure targets with cheap settings.
+
+    Args:
+        evaluator: Evaluator of the model in use. Model, seed and names are taken from it; its
+            settings are replaced by their cheap form.
+        explainer: The explainer, which must give scores.
+        targets: The targets to measure.
+        top: How many features of an explanation count for the ranking, at most a third of all.
+
+    Returns:
+        The sample, and how it was measured.
+
+    Raises:
+        BadSetting: The explainer gives no scores.
+    """
     return score_targets_with_results(evaluator, explainer, targets, top)[:2]
 
 
