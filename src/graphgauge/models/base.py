@@ -76,6 +76,13 @@ class BaseModel(ABC):
 
     The data is read once: wrap again after replacing ``data.x``. Further training is noticed.
 
+        >>> isinstance(model, gg.BaseModel), model.hops
+        (True, 2)
+        >>> model.pred_continuous([302, 510]).shape  # probabilities (T, C) on the whole graph
+        torch.Size([2, 4])
+        >>> model.computation_graphs([302])[0].nodes.tolist()  # what the prediction depends on
+        [302, 301, 303, 300, 304]
+
     Args:
         net: The network, a `torch.nn.Module`.
         data: A PyG ``Data``; a list or dataset of them for graph models.
@@ -158,7 +165,21 @@ class BaseModel(ABC):
 
     @abstractmethod
     def pred_discrete(self, targets: Any, around: Any = None) -> Tensor:
-        """Predicted classes (T,), or for regression the side of a flip band (T,)."""
+        """Predicted classes (T,), or for regression the side of a flip band (T,).
+
+        Args:
+            targets: Node ids, pairs of node ids or graph indices.
+            around: For regression, the centre of the band: one number, or one for each target. By
+                default it is the mean prediction. Classification accepts None only.
+
+        Returns:
+            The number of the most likely class; for regression -1 below, 0 inside and 1 above the
+            band.
+
+        Raises:
+            BadTarget: A target does not exist.
+            BadSetting: ``around`` does not fit the task or the targets.
+        """
 
     def embed(self, targets: Any) -> Tensor:
         """The last hidden space of the targets.  (T, D)"""
@@ -218,8 +239,17 @@ class BaseModel(ABC):
         return self.pred_rows(work, GraphCopies.of_graphs(graphs, of), kind)
 
     def pred_rows(self, work: BatchFunction, copies: GraphCopies, kind: str) -> Tensor:
-        """Predictions from the raw rows that ``work`` gives for copies of any kind.  (K, C)
-        or (K,)
+        """Predictions from the raw rows that ``work`` gives for copies of any kind.
+
+        Args:
+            work: A pure function that gives the raw rows (copies, columns) of a union of some of
+                the copies, such as ``model.executor.outputs``.
+            copies: K copies of computation graphs of this model, in the order of the result.
+            kind: The name under which the memory cost of a copy is stored. Work of another cost
+                needs another name.
+
+        Returns:
+            Probabilities (K, C) or values (K,).
         """
         check_same_source(copies.graphs, self.source)
         with self.session(), torch.no_grad(), self.unwritten_features():
@@ -234,7 +264,18 @@ class BaseModel(ABC):
         of: Tensor | None = None,
         kind: str | None = None,
     ) -> Tensor:
-        """Rows of ``work`` on unions of copies, inside the memory budget; see `Executor.map`."""
+        """Rows of ``work`` on unions of copies, inside the memory budget; see `Executor.map`.
+
+        Args:
+            work: A pure function that gives one row for each copy of a union.  (copies, ...)
+            graphs: Computation graphs of this model.
+            of: Which graph each copy is of (K,); by default each graph once.
+            kind: The name under which the memory cost of a copy is stored; by default the
+                function's name.
+
+        Returns:
+            The rows of all copies, in their order.  (K, ...)
+        """
         check_same_source(graphs, self.source)
         with self.session():
             self.prepare_engine()
@@ -249,7 +290,18 @@ class BaseModel(ABC):
         kind: str | None = None,
         probe: Callable[[GraphBatch], Any] | None = None,
     ) -> None:
-        """Run work whose results are not rows; see `Executor.for_each`."""
+        """Run work whose results are not rows; see `Executor.for_each`.
+
+        Args:
+            work: A pure function of a union of copies. It may run more than once on a copy.
+            consume: Receives each result of ``work`` once, in the order of the copies.
+            graphs: Computation graphs of this model.
+            of: Which graph each copy is of (K,); by default each graph once.
+            kind: The name under which the memory cost of a copy is stored; by default the
+                function's name.
+            probe: What the memory cost is measured on instead of ``work``: one round of work that
+                repeats itself. By default it is measured on ``work``.
+        """
         check_same_source(graphs, self.source)
         with self.session():
             self.prepare_engine()
@@ -297,7 +349,21 @@ class BaseModel(ABC):
     def load_input(
         self, net: Module, data: Any, forward: ForwardFunction | None
     ) -> tuple[InputGraphs, ForwardAdapter]:
-        """Check the data and find out how to call the network."""
+        """Check the data and find out how to call the network.
+
+        Args:
+            net: The user's network.
+            data: One graph, or a list or dataset of graphs for graph models.
+            forward: The user's function ``forward(net, g)``; None to go by the network's signature.
+
+        Returns:
+            The data as flat tensors, with the attributes that the network takes, and the network
+            with the way to call it.
+
+        Raises:
+            BadGraph: The data cannot be used.
+            BadModel: The network cannot be called.
+        """
 
     @abstractmethod
     def num_targets(self) -> int:
@@ -321,8 +387,14 @@ class BaseModel(ABC):
         return None
 
     def select_label_columns(self, rows: Tensor, target: Targets) -> Tensor:
-        """The column of each target's label, if targets have labels.  (T, columns) -> (T, columns
-        or 1)
+        """The column of each target's label, if targets have labels; otherwise all columns.
+
+        Args:
+            rows: Raw rows of the network, one for each target.  (T, columns)
+            target: The T targets, with or without labels.
+
+        Returns:
+            The column of the label (T, 1), or ``rows`` unchanged.
         """
         return rows if target.label is None else label_column(rows, target.label)
 
@@ -330,7 +402,16 @@ class BaseModel(ABC):
     def extract_graphs(
         self, target: Targets, hops: int, halo: int, scope: str
     ) -> ComputationGraphs:
-        """Extract computation graphs without checking their predictions."""
+        """Extract computation graphs without checking their predictions.
+
+        Models of graphs take the whole graph of each target, whatever the other arguments are.
+
+        Args:
+            target: The T targets, already validated.
+            hops: Number of hops L that messages travel to a target.
+            halo: Index into ``HALOS`` of what is added around each computation graph.
+            scope: "messages" or "induced": which edges are relevant.
+        """
 
     @abstractmethod
     def whole_rows(self, target: Targets) -> Tensor:
@@ -345,7 +426,19 @@ class BaseModel(ABC):
         """Call the network once on the unchanged data."""
 
     def trial_rows(self, target: Targets, x: Tensor, kept: Tensor) -> Tensor:
-        """Raw rows on the whole graph with other features and without some edges."""
+        """Raw rows on the whole graph with other features and without some edges.
+
+        Args:
+            target: The T targets, already validated.
+            x: The features to use instead of those of the data.  (N, F)
+            kept: Whether each edge stays.  (E,) bool
+
+        Returns:
+            One row for each target.  (T, columns)
+
+        Raises:
+            NotImplementedError: The targets are graphs.
+        """
         raise NotImplementedError(f"{self.level} targets are not cut out of a larger graph")
 
     @abstractmethod
@@ -396,6 +489,10 @@ class BaseModel(ABC):
     def cached_fact(self, name: str, find: Callable[[], _T]) -> _T:
         """A fact about the network, computed on first use and again when the network has
         changed.
+
+        Args:
+            name: The name under which the fact is stored. Each fact needs a name of its own.
+            find: Computes the fact. It is called in a session and without gradients.
         """
         with self.session(), torch.no_grad():
             if name not in self._facts:
@@ -404,7 +501,13 @@ class BaseModel(ABC):
             return fact
 
     def cached_data_fact(self, name: str, find: Callable[[], _T]) -> _T:
-        """A fact about the data alone, computed once."""
+        """A fact about the data alone, which stays when the network changes.
+
+        Args:
+            name: The name under which the fact is stored. Each fact needs a name of its own.
+            find: Computes the fact. It is called on first use, and again when somebody has written
+                into the data.
+        """
         if name not in self._lasting:
             self._lasting[name] = find()
         fact: _T = self._lasting[name]
@@ -545,7 +648,12 @@ class BaseModel(ABC):
             )
 
     def check_repeatable(self, first: Tensor, second: Tensor) -> None:
-        """Raise BadModel if a second call with the same input gives another result."""
+        """Raise BadModel if a second call with the same input gives another result.
+
+        Args:
+            first: Raw rows of the first call.  (T, columns)
+            second: Raw rows of the second call.  (T, columns)
+        """
         if not is_close(first, second):
             raise BadModel(
                 f"{type(self.net).__name__} gives different outputs for the same input in "
@@ -557,6 +665,10 @@ class BaseModel(ABC):
     def check_room(self, target: Targets, halo: int) -> None:
         """Raise OutOfMemory if the whole graph would be listed for more targets than memory
         holds.
+
+        Args:
+            target: The targets whose computation graphs are about to be extracted.
+            halo: Index into ``HALOS``. Only the halo "whole graph" can raise the error.
         """
         # ids, positions and what sorting them takes
         words = 6 * (self.source.num_nodes + self.source.num_edges)

@@ -207,6 +207,11 @@ class LinkLevel(_SingleGraphLevel):
 
         Up to 10,000 pairs are each placed at a multiple of 16, as in a union, so that each gets the
         bits that it gets alone.
+
+        Args:
+            target: Pairs of node ids.  (T, 2)
+            fresh: Whether an encode/decode network encodes again. By default its stored embeddings
+                of the nodes are used.
         """
         align = (
             ROW_ALIGNMENT

@@ -90,7 +90,12 @@ class _ClassificationModel(BaseModel):
         return PREDICTION_TOLERANCE
 
     def pred_discrete(self, targets: Any, around: None = None) -> Tensor:
-        """Predicted classes; among equal probabilities the lowest number.  (T,)"""
+        """Predicted classes; among equal probabilities the lowest number.  (T,)
+
+        Args:
+            targets: Node ids, pairs of node ids or graph indices.
+            around: Always None: only the predictions of regression have a band.
+        """
         if around is not None:
             raise BadSetting(
                 "around= is the centre of a regression's flip band; classification has none: leave "
@@ -188,7 +193,18 @@ class RegressionModel(BaseModel):
         return flip_band_side(value, self.centre(around, value), flip * self.spread)
 
     def centre(self, around: Any, value: Tensor) -> Tensor:
-        """``around`` as one finite number, or one for each target."""
+        """``around`` as one finite number, or one for each target.
+
+        Args:
+            around: One number, or one for each target (T,); None for the mean prediction.
+            value: The predictions of the T targets, whose type and device the result has.  (T,)
+
+        Returns:
+            The centre of the flip band, () or (T,).
+
+        Raises:
+            BadSetting: ``around`` is not a finite number, or does not have T entries.
+        """
         try:
             centre = torch.as_tensor(
                 self.mean if around is None else around, dtype=value.dtype, device=value.device
@@ -208,24 +224,181 @@ class RegressionModel(BaseModel):
 
 
 class NodeClassificationModel(NodeLevel, _ClassificationModel):
-    """A network that gives each node a class."""
+    """A network that gives each node a class. A target is the id of a node.
+
+    Args:
+        net: The network, called as ``net(x, edge_index)``; other attributes of the data that its
+            ``forward`` names are passed by keyword. It returns one row per node (N, C); a single
+            column belongs to the second of two classes.
+        data: The graph, a PyG ``Data`` with ``x`` (N, F) and ``edge_index`` (2, E).
+        output: What the network returns: "logits", "log_probs" or "probs"; by default this is found
+            out from its rows. With "multi_label" (a probability for each of several labels that do
+            not exclude each other) or "multi_label_logits", a target is ``(node, label)``, and the
+            classes are 0 (it does not have this label) and 1 (it does).
+        **options: The options of `BaseModel`, such as ``forward`` or ``memory_budget``.
+
+    Raises:
+        BadModel: The network cannot be used.
+        BadGraph: The data cannot be used.
+        BadSetting: An option is wrong.
+
+    Nodes 302, 510 and 604 of BA-Shapes are predicted to be three different parts of houses.
+
+        >>> model = gg.NodeClassificationModel(net, data, output="logits")
+        >>> [data.class_names[k] for k in model.pred_discrete([302, 510, 604])]
+        ['bottom', 'middle', 'top']
+    """
 
 
 class NodeRegressionModel(NodeLevel, RegressionModel):
-    """A network that gives each node a value."""
+    """A network that gives each node a value. A target is the id of a node.
+
+    Args:
+        net: The network, called as ``net(x, edge_index)``; other attributes of the data that its
+            ``forward`` names are passed by keyword. It returns one number or one row per node, (N,)
+            or (N, columns).
+        data: The graph, a PyG ``Data`` with ``x`` (N, F) and ``edge_index`` (2, E).
+        output_column: Number of the column that holds the values, from 0. It is needed only if the
+            network returns several columns.
+        **options: The options of `BaseModel`, such as ``forward`` or ``memory_budget``.
+
+    Raises:
+        BadModel: The network cannot be used.
+        BadGraph: The data cannot be used.
+        BadSetting: An option is wrong.
+
+    Here the logit of the third class of a classifier is the value. Node 302 is above the band of
+    0.2 standard deviations around the mean prediction, and node 0 is below it.
+
+        >>> model = gg.NodeRegressionModel(net, data, output_column=2)
+        >>> [round(value) for value in model.pred_continuous([302, 0]).tolist()]
+        [5, -17]
+        >>> model.pred_discrete([302, 0])
+        tensor([ 1, -1])
+    """
 
 
 class LinkClassificationModel(LinkLevel, _ClassificationModel):
-    """A network that gives a pair of nodes a class: linked or not, or the kind of link."""
+    """A network that gives a pair of nodes a class: linked or not, or the kind of link.
+
+    A target is a pair of node ids, whether or not the graph has an edge between them.
+
+    Args:
+        net: The network. It is called as ``net(x, edge_index, edge_label_index=pairs)`` if it takes
+            ``edge_label_index``, else as ``net.decode(net.encode(x, edge_index), pairs)``, with
+            pairs (2, P). It returns one number or one row per pair, (P,) or (P, C); a single
+            column belongs to the second of two classes.
+        data: The graph, a PyG ``Data`` with ``x`` (N, F) and ``edge_index`` (2, E).
+        output: What the network returns: "logits", "log_probs" or "probs"; by default this is found
+            out from its rows, but it must be named for a single column of numbers inside [0, 1].
+            With "multi_label" (a probability for each of several labels that do not exclude each
+            other) or "multi_label_logits", a target is ``(node, node, label)``, and the classes are
+            0 (it does not have this label) and 1 (it does).
+        **options: The options of `BaseModel`, such as ``forward`` or ``memory_budget``.
+
+    Raises:
+        BadModel: The network cannot be used.
+        BadGraph: The data cannot be used.
+        BadSetting: An option is wrong.
+
+    The function ``forward`` turns a network of nodes into one of links. It finds the pairs in
+    ``g.edge_label_index``.
+
+        >>> from torch_geometric.nn import InnerProductDecoder
+        >>> decoder = InnerProductDecoder()
+        >>> def forward(net, g):
+        ...     return decoder(net(g.x, g.edge_index), g.edge_label_index)
+        >>> model = gg.LinkClassificationModel(net, data, output="probs", forward=forward)
+        >>> model.pred_discrete([(302, 303), (302, 0)])
+        tensor([1, 0])
+    """
 
 
 class LinkRegressionModel(LinkLevel, RegressionModel):
-    """A network that gives a pair of nodes a value."""
+    """A network that gives a pair of nodes a value, such as a rating.
+
+    A target is a pair of node ids, whether or not the graph has an edge between them.
+
+    Args:
+        net: The network. It is called as ``net(x, edge_index, edge_label_index=pairs)`` if it takes
+            ``edge_label_index``, else as ``net.decode(net.encode(x, edge_index), pairs)``, with
+            pairs (2, P). It returns one number or one row per pair, (P,) or (P, columns).
+        data: The graph, a PyG ``Data`` with ``x`` (N, F) and ``edge_index`` (2, E).
+        output_column: Number of the column that holds the values, from 0. It is needed only if the
+            network returns several columns.
+        **options: The options of `BaseModel`, such as ``forward`` or ``memory_budget``.
+
+    Raises:
+        BadModel: The network cannot be used.
+        BadGraph: The data cannot be used.
+        BadSetting: An option is wrong.
+
+    Here the value of a pair is the inner product of the outputs for its two nodes.
+
+        >>> def forward(net, g):
+        ...     first, second = net(g.x, g.edge_index)[g.edge_label_index]
+        ...     return (first * second).sum(1)
+        >>> model = gg.LinkRegressionModel(net, data, forward=forward)
+        >>> [round(value) for value in model.pred_continuous([(302, 303), (302, 0)]).tolist()]
+        [50, -144]
+    """
 
 
 class GraphClassificationModel(GraphLevel, _ClassificationModel):
-    """A network that gives each graph of a list a class."""
+    """A network that gives each graph of a list a class. A target is the index of a graph.
+
+    Args:
+        net: The network, called as ``net(x, edge_index, batch=batch)``, where ``batch`` (N,) tells
+            which graph each node belongs to. It returns one row per graph (G, C); a single column
+            belongs to the second of two classes.
+        data: A list or dataset of G graphs, each a PyG ``Data`` with the same attributes.
+        output: What the network returns: "logits", "log_probs" or "probs"; by default this is found
+            out from its rows. With "multi_label" (a probability for each of several labels that do
+            not exclude each other) or "multi_label_logits", a target is ``(graph, label)``, and the
+            classes are 0 (it does not have this label) and 1 (it does).
+        **options: The options of `BaseModel`, such as ``forward`` or ``memory_budget``.
+
+    Raises:
+        BadModel: The network cannot be used.
+        BadGraph: The data cannot be used.
+        BadSetting: An option is wrong.
+
+    Here the graphs are three houses of BA-Shapes, and ``forward`` averages over their nodes.
+
+        >>> from torch_geometric.nn import global_mean_pool
+        >>> houses = [data.subgraph(torch.arange(start, start + 5)) for start in (300, 305, 310)]
+        >>> def forward(net, g):
+        ...     return global_mean_pool(net(g.x, g.edge_index), g.batch)
+        >>> model = gg.GraphClassificationModel(net, houses, forward=forward)
+        >>> model.pred_discrete([0, 2])
+        tensor([2, 1])
+    """
 
 
 class GraphRegressionModel(GraphLevel, RegressionModel):
-    """A network that gives each graph of a list a value."""
+    """A network that gives each graph of a list a value. A target is the index of a graph.
+
+    Args:
+        net: The network, called as ``net(x, edge_index, batch=batch)``, where ``batch`` (N,) tells
+            which graph each node belongs to. It returns one number or one row per graph, (G,) or
+            (G, columns).
+        data: A list or dataset of G graphs, each a PyG ``Data`` with the same attributes.
+        output_column: Number of the column that holds the values, from 0. It is needed only if the
+            network returns several columns.
+        **options: The options of `BaseModel`, such as ``forward`` or ``memory_budget``.
+
+    Raises:
+        BadModel: The network cannot be used.
+        BadGraph: The data cannot be used.
+        BadSetting: An option is wrong.
+
+    Here the graphs are two houses of BA-Shapes, and their value is the sum of one column.
+
+        >>> from torch_geometric.nn import global_add_pool
+        >>> houses = [data.subgraph(torch.arange(start, start + 5)) for start in (300, 305)]
+        >>> def forward(net, g):
+        ...     return global_add_pool(net(g.x, g.edge_index), g.batch)
+        >>> model = gg.GraphRegressionModel(net, houses, output_column=2, forward=forward)
+        >>> [round(value) for value in model.pred_continuous([0, 1]).tolist()]
+        [9, 16]
+    """
