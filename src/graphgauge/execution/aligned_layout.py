@@ -27,9 +27,14 @@ class AlignedLayout:
 
     @staticmethod
     def from_counts(count: Tensor, align: int, spare: int) -> "AlignedLayout":
-        """Place runs of ``count`` (K,) things one after another, each at a multiple of ``align``.
+        """Place runs of things one after another, each at a multiple of ``align``.
 
-        If there is filling, it has room for ``spare`` more things.
+        Args:
+            count: Number of things in each run.  (K,)
+            align: Multiple at which each run starts. With 1 there is no filling; otherwise the
+                number of positions is rounded up to a multiple of 64, and is at least 128.
+            spare: Number of further things for which filling is left. With ``align`` 1 it has no
+                effect.
 
         >>> AlignedLayout.from_counts(torch.tensor([3, 20]), align=16, spare=2)
         AlignedLayout(start=tensor([ 0, 16]), size=128)

@@ -21,7 +21,7 @@ class GraphCopies:
 
     Args:
         graphs: The graphs to copy.
-        of: Which graph each copy is of.  (K,)
+        graph_index: Which graph each copy is of.  (K,)
     """
 
     graphs: ComputationGraphs
@@ -57,6 +57,11 @@ class GraphCopies:
     def union(self, start: int, end: int, align: int) -> GraphBatch:
         """The union of copies start..end-1. If it has the same graphs as the last one, that one is
         reused.
+
+        Args:
+            start: Number of the first copy.
+            end: One past the number of the last copy.
+            align: Multiple at which the rows of each copy start; 1 for no filling between copies.
         """
         of, copy = (
             self.graph_index[start:end],

@@ -106,7 +106,16 @@ class _PreparedEdges(NormalisedEdges):
 
 
 def compute_edge_weights(net: Module, edge_index: Tensor, x: Tensor) -> EdgeWeights:
-    """The normalised weights of a whole graph, by PyG's own function, for edges without weights."""
+    """The normalised weights of a whole graph, by PyG's own function, for edges without weights.
+
+    Args:
+        net: The network. Its GCN layers that normalise edges set which options are needed.
+        edge_index: Edges of the whole graph.  (2, E)
+        x: Features of the nodes, of which only the number N and the type of float matter.  (N, F)
+
+    Returns:
+        Weights of the edges (E,) and of the added self-loops (N,), for each set of options.
+    """
     is_link, found = edge_index[0] != edge_index[1], EdgeWeights({}, {})
     for way in {
         _normalisation_options(layer) for layer in net.modules() if normalises_edges(layer)

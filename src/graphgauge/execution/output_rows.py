@@ -14,7 +14,16 @@ def as_rows(raw: Tensor) -> Tensor:
 
 
 def check_rows(raw: Tensor, count: int, what: str) -> Tensor:
-    """Raw rows as (count, columns). Raises BadModel for another number of rows or dimensions."""
+    """Raw rows as (count, columns).
+
+    Args:
+        raw: What the network returned, (count,) or (count, columns).
+        count: Number of rows that it must have.
+        what: What there is one row for, as a word of the error message: "node", "link" or "graph".
+
+    Raises:
+        BadModel: There is another number of rows or dimensions, or no column.
+    """
     rows = as_rows(raw)
     if rows.dim() != 2 or len(rows) != count or rows.size(1) == 0:
         raise BadModel(
