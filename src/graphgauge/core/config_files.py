@@ -32,7 +32,14 @@ _T = TypeVar("_T", bound=Model)
 def read_config_file(path: Path, kind: str, example: str) -> tuple[_ConfigTree, yaml.Node | None]:
     """The content of a file, and the tree that knows the lines (None: TOML).
 
-    ``kind`` and ``example`` are for people: "an experiment", "`tasks: ...`".
+    Args:
+        path: The file. It is read as TOML if its name ends in ".toml", otherwise as YAML.
+        kind: What the file should hold, as error messages name it, such as "an experiment".
+        example: How such a file begins, as error messages show it, such as "`tasks: ...`".
+
+    Raises:
+        BadFile: The file cannot be read.
+        BadSetting: It is not YAML or TOML, or it does not hold a mapping at the top.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -86,7 +93,20 @@ StrictYamlLoader.add_constructor(
 def validate_config(
     form: type[_T], tree: _ConfigTree, node: yaml.Node | None, path: Path | str, keys: KnownKeys
 ) -> _T:
-    """The data in its form, or all mistakes, one a line."""
+    """The data in its form, or all mistakes, one a line.
+
+    Args:
+        form: The pydantic model that the data must fit.
+        tree: The content of the file, from `read_config_file`.
+        node: The YAML tree that knows the lines; None for TOML, whose mistakes have no line.
+        path: The file, as error messages name it.
+        keys: The form that lists the known keys at each place of the file, by the name of the
+            top-level field that leads there; "" is the top. Unknown keys are compared with these.
+
+    Raises:
+        BadSetting: The data does not fit. The message lists the mistakes in their order in the
+            file.
+    """
     try:
         return form.model_validate(tree)
     except ValidationError as error:

@@ -10,8 +10,13 @@ Bools = NDArray[np.bool_]
 def dominates(first: _Floats, second: _Floats, tolerance: float = 0.0) -> Bools:
     """Whether the first point dominates the second; more is better on every axis.
 
-    Coordinates that differ by at most ``tolerance`` count as equal. A point with NaN neither
-    dominates nor is dominated.  (..., M), (..., M) -> (...)
+    A point with NaN neither dominates nor is dominated.  (..., M), (..., M) -> (...)
+
+    Args:
+        first: Points with M coordinates.  (..., M)
+        second: The points that they are compared with; the shapes broadcast.  (..., M)
+        tolerance: Coordinates that differ by at most so much count as equal. By default only equal
+            numbers do.
 
     >>> dominates(np.array([[2.0, 1.0], [2.0, 0.0]]), np.array([1.0, 1.0])).tolist()
     [True, False]

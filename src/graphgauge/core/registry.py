@@ -13,6 +13,15 @@ _T = TypeVar("_T")
 def lookup(table: Mapping[str, _T], name: str, kind: str) -> _T:
     """Return ``table[name]``, or say which names there are.
 
+    Args:
+        table: The objects by name.
+        name: The name that was asked for.
+        kind: What the objects are, as a word of the error message, such as "net".
+
+    Raises:
+        UnknownName: The table does not have the name. The message lists the names that it has, and
+            a similar one if there is any.
+
     >>> lookup({"gcn": 1, "gat": 2}, "gcm", "net")
     Traceback (most recent call last):
     ...
