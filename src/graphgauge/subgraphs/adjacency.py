@@ -64,7 +64,14 @@ def message_routes(edge_index: Tensor, flow: str) -> tuple[Tensor, Tensor, Tenso
 
 
 def sort_arcs(key: Tensor, other: Tensor, edge: Tensor, num_nodes: int) -> Adjacency:
-    """Sort arcs by ``key``, and those of one node by their edge."""
+    """Sort arcs by ``key``; those of one node keep their order.
+
+    Args:
+        key: The node that each arc is looked up by: its head or its tail.  (A,)
+        other: The node at the other end of each arc.  (A,)
+        edge: The stored edge of each arc.  (A,)
+        num_nodes: Number of nodes N of the graph, also those without an arc.
+    """
     order = key.argsort(stable=True)
     ptr = torch.zeros(num_nodes + 1, dtype=torch.int64, device=key.device)
     ptr[1:] = torch.bincount(key, minlength=num_nodes).cumsum(0)

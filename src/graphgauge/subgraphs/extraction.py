@@ -117,6 +117,11 @@ class Extractor:
     ) -> tuple["WalkedArcs", "WalkedArcs"]:
         """The relevant edges, and the other edges of the extracted graph; no edge is in both or
         twice.
+
+        Args:
+            walk: The walk back from all targets.
+            halo: Index into ``HALOS`` of what is added around each graph.
+            scope: "messages" or "induced": which edges are relevant.
         """
         relevant = walk.messages
         border = (
@@ -141,7 +146,13 @@ class Extractor:
     def halo_arcs(
         self, walk: "BackwardWalk", border: "WalkedArcs", halo: int
     ) -> list["WalkedArcs"]:
-        """The arcs of a halo; some may be relevant, or listed twice."""
+        """The arcs of a halo; some may be relevant, or listed twice.
+
+        Args:
+            walk: The walk back from all targets.
+            border: The arcs into the nodes at distance L, without relevant ones.
+            halo: Index into ``HALOS`` of what is added around each graph.
+        """
         if HALOS[halo] == "whole graph":
             return [self.all_arcs(walk)]
         if HALOS[halo] in ("none", "in"):
@@ -175,6 +186,13 @@ class Extractor:
     ) -> ComputationGraphs:
         """Number the nodes of each graph (by hop, then id, the halo last) and translate its
         edges.
+
+        Args:
+            target: Nodes (T, 1) or links (T, 2).
+            walk: The walk back from all targets.
+            relevant: Arcs of the relevant edges, each once.
+            rest: Arcs of the other edges of the graphs, each once.
+            halo: Index into ``HALOS`` of what was added around each graph.
         """
         size, count, hops = self.source.num_nodes, len(target), len(walk.rings) - 1
         rings = [*walk.rings, self.outer_places(walk, rest, halo)]
@@ -214,6 +232,11 @@ class Extractor:
 
         This is one representative of all nodes that edges reach outside, or all of these nodes, or
         all nodes of the whole graph.
+
+        Args:
+            walk: The walk back from all targets, whose places are not in the halo.
+            rest: Arcs of the edges that are not relevant, some of which lead outside.
+            halo: Index into ``HALOS`` of what is added around each graph.
         """
         if HALOS[halo] == "whole graph":
             ends = torch.arange(
@@ -248,6 +271,12 @@ class Extractor:
     ) -> Tensor:
         """Arcs in the direction in which their edge is stored, as positions in their graph.
         (2, S)
+
+        Args:
+            steps: S arcs.
+            number: Number of the graph of each arc.  (S,)
+            edge: The stored edge of each arc.  (S,)
+            rows: Finds the position of a node in its graph.
         """
         if self.flow == "both":
             return rows(number * self.source.num_nodes + self.source.edge_index[:, edge])

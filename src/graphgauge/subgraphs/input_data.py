@@ -110,8 +110,16 @@ def read_graph_list(data: Any, names: set[str] | None) -> InputGraphs:
 
 
 def select_part(source: InputGraphs, nodes: Tensor, edges: Tensor) -> tuple[InputGraphs, Tensor]:
-    """The subgraph of ``edges``, their ends and ``nodes`` (any shape), and the positions of
-    ``nodes`` in it.
+    """The subgraph of some edges, their ends and some more nodes.
+
+    Args:
+        source: A single graph.
+        nodes: Node ids to keep besides the ends of the edges, in any shape.
+        edges: Numbers of the edges to keep.  (M,)
+
+    Returns:
+        The subgraph, whose nodes are in the order of their ids and whose edges are in the order
+        given, and the position of each of ``nodes`` in it, in the shape of ``nodes``.
     """
     kept, row = torch.cat([nodes.reshape(-1), source.edge_index[:, edges].reshape(-1)]).unique(
         return_inverse=True

@@ -140,8 +140,13 @@ def message_layers(net: Module) -> list[MessagePassing]:
 
 
 def trace_messages(net: Module, run: Callable[[], Tensor], edge_index: Tensor) -> MessageTrace:
-    """Run the network once on a graph with ``edge_index`` and observe its message-passing
-    layers.
+    """Run the network once and observe its message-passing layers.
+
+    Args:
+        net: The network, whose layers are observed.
+        run: Calls the network once on the graph and returns its output.
+        edge_index: The stored edges of the graph, with which the edges that each layer gets are
+            compared to find the direction of its messages.  (2, E)
     """
     flows: list[str] = []
     depths = _DepthTracker()
