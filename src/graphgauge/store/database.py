@@ -81,7 +81,19 @@ class Store:
         self.connection.close()
 
     def append(self, kind: str, key: str, body: Any, rows: Iterable[Any] = ()) -> int:
-        """Write an entry and its rows, all or nothing; returns its id when both are on the disk."""
+        """Write an entry and its rows, all or nothing; returns its id when both are on the disk.
+
+        Args:
+            kind: The kind of the entry, by which entries are listed.
+            key: The name of the entry, of which each kind has only one.
+            body: Its content, as plain data that JSON can hold. NaN and infinity are refused.
+            rows: Further plain data that belongs to the entry and is read separately, in this
+                order; by default none.
+
+        Raises:
+            BadFile: The entry was not written, for example because the key is taken.
+            ValueError: The body or a row has NaN or infinity.
+        """
         packed = [(_compact_json(row),) for row in rows]
         with self.report_errors("written"), self.connection:
             self.connection.execute("begin immediate")
