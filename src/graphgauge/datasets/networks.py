@@ -50,7 +50,13 @@ class GCN(nn.Module):
         self.second = GCNConv(num_hidden, num_classes)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Logits.  (N, C)"""
+        """Logits.  (N, C)
+
+        Args:
+            x: Features of the nodes.  (N, num_features)
+            edge_index: Source and target node of each edge.  (2, E)
+            edge_weight: Weight of each edge (E,); by default all are 1.
+        """
         hidden = self.dropout(self.act(self.first(x, edge_index, edge_weight)))
         return self.second(hidden, edge_index, edge_weight)
 
@@ -76,7 +82,14 @@ class GAT(nn.Module):
         self.second = GATConv(num_hidden, num_classes, edge_dim=edge_dim)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Tensor:
-        """Logits or values.  (N, C)"""
+        """Logits or values.  (N, C)
+
+        Args:
+            x: Features of the nodes.  (N, num_features)
+            edge_index: Source and target node of each edge.  (2, E)
+            edge_attr: Features of each edge (E, edge_dim), which change the attention if the
+                network was built with ``edge_dim``; by default there are none.
+        """
         hidden = self.dropout(self.act(self.first(x, edge_index, edge_attr)))
         return self.second(hidden, edge_index, edge_attr)
 
