@@ -10,12 +10,12 @@ from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, SAGEConv, T
 
 import graphgauge as gg
 from graphgauge.core.seeds import make_generator
-from graphgauge.execution.lazy_features import (
+from graphgauge.execution.batch_features import (
     DenseFeatures,
     GatheredFeatures,
-    LazyFeatureTensor,
     ScatteredFeatures,
 )
+from graphgauge.execution.lazy_features import LazyFeatureTensor
 from graphgauge.explainers import mask_optimisation as learned
 
 EXPLAINERS = [gg.GNNExplainer(epochs=4), gg.GraphMask(epochs=2)]
@@ -68,8 +68,8 @@ class Dropped(nn.Module):
         (lambda: Stack(GATv2Conv), "linear"),
         (lambda: Stack(TransformerConv), "linear"),
         (Dropped, "linear"),
-        (lambda: Stack(SAGEConv), "written"),
-        (lambda: Stack(lambda a, b: GINConv(mlp(a, b))), "written"),
+        (lambda: Stack(SAGEConv), "linear"),
+        (lambda: Stack(lambda a, b: GINConv(mlp(a, b))), "linear"),
         (Normalised, "written"),
         (FromNumpy, "no"),
     ],
@@ -148,7 +148,7 @@ def test_linear_maps_of_unwritten_features_are_those_of_written_ones():
         for b in (None, bias):
             wanted = torch.nn.functional.linear(features.written, weight, b)
             assert (
-                torch.nn.functional.linear(features.for_network(), weight, b) - wanted
+                torch.nn.functional.linear(LazyFeatureTensor(features), weight, b) - wanted
             ).abs().max() <= 1e-14
 
 
@@ -175,6 +175,8 @@ def test_an_unwritten_tensor_is_what_it_stands_for_in_any_operation():
 
 def test_gradients_find_their_way_through_any_operation():
     entry = torch.tensor([0.5, -2.0], requires_grad=True)
-    x = ScatteredFeatures(entry, torch.tensor([0, 1]), torch.tensor([1, 0]), (2, 2)).for_network()
+    x = LazyFeatureTensor(
+        ScatteredFeatures(entry, torch.tensor([0, 1]), torch.tensor([1, 0]), (2, 2))
+    )
     (gradient,) = torch.autograd.grad((x * x).sum(), entry)
     assert gradient.tolist() == [1.0, -4.0]

@@ -1,6 +1,11 @@
 from .aligned_layout import ROW_ALIGNMENT as ROW_ALIGNMENT
 from .aligned_layout import AlignedLayout as AlignedLayout
 from .aligned_layout import round_up_to_multiple as round_up_to_multiple
+from .batch_features import BatchFeatures as BatchFeatures
+from .batch_features import DenseFeatures as DenseFeatures
+from .batch_features import ProbedFeatures as ProbedFeatures
+from .batch_features import ScatteredFeatures as ScatteredFeatures
+from .batch_features import TrackedFeatures as TrackedFeatures
 from .disjoint_union import build_batch as build_batch
 from .disjoint_union import build_edgeless_batch as build_edgeless_batch
 from .edge_replacement import replace_edge_ends as replace_edge_ends
@@ -14,10 +19,6 @@ from .graph_batch import GraphBatch as GraphBatch
 from .graph_batch import copy_if_tensor as copy_if_tensor
 from .graph_copies import CopySizes as CopySizes
 from .graph_copies import GraphCopies as GraphCopies
-from .lazy_features import BatchFeatures as BatchFeatures
-from .lazy_features import DenseFeatures as DenseFeatures
-from .lazy_features import ProbedFeatures as ProbedFeatures
-from .lazy_features import ScatteredFeatures as ScatteredFeatures
 from .mask_support import ADVICE_WITHOUT_MASKS as ADVICE_WITHOUT_MASKS
 from .mask_support import edge_score_sources as edge_score_sources
 from .mask_support import list_doubtful_aggregations as list_doubtful_aggregations

@@ -16,9 +16,9 @@ among the last two of them. In graph tasks it forms graphs of its own.
 from torch import Tensor
 
 from graphgauge.execution.aligned_layout import ROW_ALIGNMENT, AlignedLayout, place_rows
+from graphgauge.execution.batch_features import GatheredFeatures
 from graphgauge.execution.edge_replacement import replace_edges
 from graphgauge.execution.graph_batch import GraphBatch
-from graphgauge.execution.lazy_features import GatheredFeatures
 from graphgauge.subgraphs import ComputationGraphs, ragged_ranges
 
 

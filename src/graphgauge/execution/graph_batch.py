@@ -14,8 +14,9 @@ from torch_geometric.data import Data
 
 from graphgauge.core import BadSetting
 from graphgauge.execution.aligned_layout import AlignedLayout
+from graphgauge.execution.batch_features import BatchFeatures, DenseFeatures
 from graphgauge.execution.edge_replacement import replace_edges
-from graphgauge.execution.lazy_features import BatchFeatures, DenseFeatures
+from graphgauge.execution.lazy_features import LazyFeatureTensor
 from graphgauge.execution.message_masking import Arrivals, EdgeUse
 from graphgauge.execution.norm_cache import NormalisedEdges, SelfLoopEdges
 from graphgauge.subgraphs import ComputationGraphs
@@ -214,7 +215,7 @@ class GraphBatch:
             lazy: Features may be a `LazyFeatureTensor`, for passes without gradients.
         """
         source = self.graphs.source
-        x = self.features.for_network() if lazy else self.x
+        x = LazyFeatureTensor(self.features) if lazy else self.x
         g = Data(x=x, edge_index=self.edge_index, **self.node_attrs, **self.edge_attrs)
         for name, value in source.graph_attrs.items():
             g[name] = (

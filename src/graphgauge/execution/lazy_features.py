@@ -1,22 +1,14 @@
-"""Lazy features: features of a union that are not written out before they are needed.
+"""Lazy features: a tensor that stands for the features of a union, which are not written out before
+they are needed.
 
-The first operation of most networks on x is a linear map, x W' + b. In a union of thousands of
-copies of a few graphs, the rows of x repeat, or differ from each other in a few columns only. The
-map of all rows then follows from the map of a few:
-
-    rows that repeat            (x W')_i = (table W')_index[i]
-    rows that are mostly 0      (x W')_i = Σ_e in row i  entry_e W_column[e]
-                                (differentiable in the entries)
-
-So a network is given a `LazyFeatureTensor`. Its linear map is computed in the short way. Any other
-operation writes it out first and gets an ordinary tensor. With 1,433 features a copy takes a
-hundredth of the memory.
+A network is given a `LazyFeatureTensor`. Its linear map is computed in the short way
+(`batch_features`), also after steps on whole rows (`row_expressions`). Any other operation writes
+the features out first and gets an ordinary tensor. With 1,433 features a copy takes a hundredth of
+the memory.
 """
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -24,191 +16,8 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from graphgauge.core import BadModel
-
-
-class BatchFeatures(ABC):
-    """The features of all rows of a union: how to write them out, and the short way to a linear map
-    of them.
-    """
-
-    has_gradient: ClassVar[bool] = (
-        False  #: whether outputs are differentiated with respect to something in here
-    )
-
-    @property
-    @abstractmethod
-    def like(self) -> Tensor:
-        """A tensor of the same type and device."""
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and features."""
-
-    @property
-    @abstractmethod
-    def written(self) -> Tensor:
-        """The features as an ordinary tensor.  (rows, F)"""
-
-    @abstractmethod
-    def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """``F.linear(self.written, weight, bias)``.  (H, F), (H,) -> (rows, H)"""
-
-    def for_network(self) -> Tensor:
-        """What the network is given."""
-        return LazyFeatureTensor(self)
-
-
-@dataclass(frozen=True)
-class DenseFeatures(BatchFeatures):
-    """Features as an ordinary tensor."""
-
-    x: Tensor
-
-    @property
-    def like(self) -> Tensor:
-        """The tensor itself."""
-        return self.x
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and features."""
-        return self.x.shape[0], self.x.shape[1]
-
-    @property
-    def written(self) -> Tensor:
-        """The tensor itself."""
-        return self.x
-
-    def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The ordinary linear map."""
-        return F.linear(self.x, weight, bias)
-
-    def for_network(self) -> Tensor:
-        """The tensor itself."""
-        return self.x
-
-
-@dataclass(frozen=True)
-class GatheredFeatures(BatchFeatures):
-    """Rows ``table[index]`` of a table of rows ``source[node]``, or 0 where ``node`` is -1.
-
-    Each graph of a union is in the table once. As in unions, its rows start at a multiple of 16 and
-    filling is 0, so that their bits do not depend on what else is in the table.
-
-    Args:
-        source: Features of the data.  (N, F)
-        node: Row of ``source`` for each row of the table.  (table rows,)
-        index: Row of the table for each row of the union.  (rows,)
-    """
-
-    source: Tensor
-    node: Tensor
-    index: Tensor
-
-    @property
-    def like(self) -> Tensor:
-        """The features of the data."""
-        return self.source
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and features."""
-        return len(self.index), self.source.size(1)
-
-    @cached_property
-    def written(self) -> Tensor:
-        """Rows taken directly from the source."""
-        return _gather_rows_or_zero(self.source, self.node[self.index])
-
-    def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The linear map of the table, gathered."""
-        return F.linear(_gather_rows_or_zero(self.source, self.node), weight, bias)[self.index]
-
-
-@dataclass(frozen=True)
-class ScatteredFeatures(BatchFeatures):
-    """M entries at (row, column), sorted by row, and 0 elsewhere; differentiable in the entries.
-
-    Args:
-        entry: Values.  (M,)
-        row: Row of each, in rising order.  (M,)
-        column: Column of each.  (M,)
-        size: Number of rows and columns.
-    """
-
-    has_gradient: ClassVar[bool] = True
-
-    entry: Tensor
-    row: Tensor
-    column: Tensor
-    size: tuple[int, int]
-
-    @property
-    def like(self) -> Tensor:
-        """The entries."""
-        return self.entry
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and features."""
-        return self.size
-
-    @property
-    def written(self) -> Tensor:
-        """A zero tensor with the entries."""
-        return self.entry.new_zeros(self.size).index_put((self.row, self.column), self.entry)
-
-    @cached_property
-    def first(self) -> Tensor:
-        """The first entry of each row.  (rows,)"""
-        count = torch.bincount(self.row, minlength=self.size[0])
-        return count.cumsum(0) - count
-
-    def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The weighted sum of columns of the weight over the entries of each row."""
-        columns = weight.detach().t().contiguous()
-        total = F.embedding_bag(
-            self.column, columns, self.first, mode="sum", per_sample_weights=self.entry
-        )
-        return total if bias is None else total + bias.detach()
-
-
-@dataclass(frozen=True)
-class ProbedFeatures(BatchFeatures):
-    """Other features, with a note in ``seen`` whenever they are written out."""
-
-    watched: BatchFeatures
-    seen: list[bool]
-
-    @property
-    def like(self) -> Tensor:
-        """As the other features."""
-        return self.watched.like
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """As the other features."""
-        return self.watched.shape
-
-    @property
-    def written(self) -> Tensor:
-        """As the other features, and noted."""
-        self.seen.append(True)
-        return self.watched.written
-
-    def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """As the other features."""
-        return self.watched.linear(weight, bias)
-
-
-def _gather_rows_or_zero(source: Tensor, node: Tensor) -> Tensor:
-    """Rows ``source[node]``; zeros where ``node`` is -1.  (N, F), (rows,) -> (rows, F)"""
-    if not len(source):
-        return source.new_zeros(len(node), source.size(1))
-    is_filling = node < 0
-    return source[node.clamp(min=0)].masked_fill_(is_filling[:, None], 0)
-
+from graphgauge.execution.batch_features import BatchFeatures, DenseFeatures
+from graphgauge.execution.row_expressions import ZeroRows, express
 
 #: what can be asked of features without writing them out
 _METADATA_CALLS = {
@@ -229,39 +38,47 @@ _METADATA_CALLS = {
         )
     ),
 }
+#: functions that make a new tensor and only ask for type and device
+_FACTORIES = ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor")
+#: functions whose second argument is the transposed weight of a linear map
+_PRODUCTS = ("matmul", "mm", "__matmul__")
+_IN_PLACE_OPERATORS = ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
 
 
 class LazyFeatureTensor(Tensor):
-    """A tensor that represents the features inside a network; see above."""
+    """A tensor that stands for features inside a network; see above.
+
+    Args:
+        features: What it stands for.
+        is_input: Whether it is the network's input. A network may write into what it has computed
+            itself, but not into its input.
+    """
 
     features: BatchFeatures
+    is_input: bool
 
     @staticmethod
-    def __new__(cls, features: BatchFeatures) -> "LazyFeatureTensor":
+    def __new__(cls, features: BatchFeatures, is_input: bool = True) -> "LazyFeatureTensor":
         like = features.like
         shell: LazyFeatureTensor = Tensor._make_wrapper_subclass(
             cls, features.shape, dtype=like.dtype, device=like.device
         )
-        shell.features = features
+        shell.features, shell.is_input = features, is_input
         return shell
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Take the short way for a linear map, skip inactive dropout, and write out for all else if
-        gradients are needed.
+        """Take the short way for a linear map and for steps on whole rows, skip inactive dropout,
+        and write out for all else if gradients are needed.
         """
         kwargs = kwargs or {}
-        if func is F.linear and args and isinstance(args[0], LazyFeatureTensor):
-            return args[0].features.linear(*_linear_arguments(*args[1:], **kwargs))
-        if (
-            func is F.dropout
-            and isinstance(args[0], LazyFeatureTensor)
-            and not _is_dropout_active(*args[1:], **kwargs)
-        ):
-            return args[0]
-        if torch.is_grad_enabled() and func not in _METADATA_CALLS:
-            # above autograd, so that gradients find their way
-            args, kwargs = tree_map(materialise_features, (args, kwargs))
+        if func not in _METADATA_CALLS:
+            done, answer = _answer_unwritten(func, args, kwargs)
+            if done:
+                return answer
+            if torch.is_grad_enabled():
+                # above autograd, so that gradients find their way
+                args, kwargs = tree_map(materialise_features, (args, kwargs))
         with torch._C.DisableTorchFunctionSubclass():
             return func(*args, **kwargs)
 
@@ -283,6 +100,101 @@ class LazyFeatureTensor(Tensor):
         return f"Unwritten{tuple(self.shape)}"
 
 
+def materialise_features(value: Any) -> Any:
+    """An `LazyFeatureTensor` as an ordinary tensor; anything else unchanged."""
+    return value.features.written if isinstance(value, LazyFeatureTensor) else value
+
+
+def _answer_unwritten(
+    func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[bool, Any]:
+    """Whether a torch function needs no features in full, and what it gives then."""
+    name = getattr(func, "__name__", "")
+    first = args[0] if args else None
+    if not isinstance(first, LazyFeatureTensor):
+        return _answer_for_later_argument(name, args, kwargs)
+    features = first.features
+    if func is F.linear:
+        return True, features.linear(*_linear_arguments(*args[1:], **kwargs))
+    if name in _PRODUCTS and not kwargs and _is_matrix(args[1]):
+        return True, features.linear(args[1].t(), None)
+    if func is F.dropout and not _is_dropout_active(*args[1:], **kwargs):
+        return True, first
+    if name in _FACTORIES:
+        return True, _new_tensor(features, name, args[1:], kwargs)
+    found = None if kwargs else express(name, [_features_of(value) for value in args])
+    if _is_in_place(name, kwargs):
+        return _change_in_place(first, found, func, args[1:], kwargs)
+    return (False, None) if found is None else (True, LazyFeatureTensor(found, is_input=False))
+
+
+def _answer_for_later_argument(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[bool, Any]:
+    """As `_answer_unwritten`, where the first argument is an ordinary tensor or a number."""
+    if name == "expand_as" and isinstance(args[1], LazyFeatureTensor):
+        return True, args[0].expand(tuple(args[1].features.shape))
+    if kwargs or _is_in_place(name, kwargs):
+        return False, None
+    found = express(name, [_features_of(value) for value in args])
+    return (False, None) if found is None else (True, LazyFeatureTensor(found, is_input=False))
+
+
+def _new_tensor(
+    features: BatchFeatures, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Tensor:
+    """``x.new_zeros(...)`` and the like; zeros with as many columns as x may stay unwritten."""
+    if name == "new_zeros" and not kwargs:
+        size = tuple(args[0]) if args and isinstance(args[0], Sequence) else tuple(args)
+        if len(size) == 2 and size[1] == features.shape[1]:
+            return LazyFeatureTensor(ZeroRows(features.like, size), is_input=False)
+    made: Tensor = getattr(features.like, name)(*args, **kwargs)
+    return made
+
+
+def _change_in_place(
+    tensor: LazyFeatureTensor,
+    found: BatchFeatures | None,
+    func: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> tuple[bool, Any]:
+    """Let the tensor stand for what the function makes of it. What was computed from it before
+    keeps the old features.
+    """
+    if tensor.is_input:
+        return False, None
+    if found is not None:
+        tensor.features = found
+        return True, tensor
+    changed = tensor.features.written.clone()
+    with torch._C.DisableTorchFunctionSubclass():
+        func(
+            changed,
+            *tree_map(materialise_features, tuple(args)),
+            **tree_map(materialise_features, dict(kwargs)),
+        )
+    tensor.features = DenseFeatures(changed)
+    return True, tensor
+
+
+def _is_in_place(name: str, kwargs: Mapping[str, Any]) -> bool:
+    """Whether a torch function writes into its first argument."""
+    is_underscored = name.endswith("_") and not name.endswith("__")
+    return is_underscored or name in _IN_PLACE_OPERATORS or bool(kwargs.get("inplace"))
+
+
+def _features_of(value: Any) -> Any:
+    """The features that a tensor stands for; anything else unchanged."""
+    return value.features if isinstance(value, LazyFeatureTensor) else value
+
+
+def _is_matrix(value: object) -> bool:
+    """Whether it is an ordinary tensor with two dimensions."""
+    is_plain = isinstance(value, Tensor) and not isinstance(value, LazyFeatureTensor)
+    return is_plain and value.dim() == 2 and value.layout == torch.strided  # type: ignore[attr-defined]
+
+
 def _linear_arguments(weight: Tensor, bias: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
     """The arguments of F.linear besides its input."""
     return weight, bias
@@ -291,8 +203,3 @@ def _linear_arguments(weight: Tensor, bias: Tensor | None = None) -> tuple[Tenso
 def _is_dropout_active(p: float = 0.5, training: bool = True, inplace: bool = False) -> bool:
     """Whether F.dropout would drop something. Takes its arguments besides the input."""
     return training
-
-
-def materialise_features(value: Any) -> Any:
-    """An `LazyFeatureTensor` as an ordinary tensor; anything else unchanged."""
-    return value.features.written if isinstance(value, LazyFeatureTensor) else value

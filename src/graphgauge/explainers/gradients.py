@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core import BadSetting, advance_progress
-from graphgauge.execution import GraphBatch
+from graphgauge.execution import DenseFeatures, GraphBatch, TrackedFeatures
 from graphgauge.explainers.base import (
     BaseExplainer,
     Scores,
@@ -126,12 +126,14 @@ class _GradientExplainer(BaseExplainer):
         """
         with_edges = self._scores_edges(model)
         on_weight = self.edge_factor == "weight"
+        is_mapped_first = not self.has_rules and model.feature_use == "linear"
+        features_of = TrackedFeatures if is_mapped_first else DenseFeatures
 
         def work(union: GraphBatch) -> _BatchGradients:
             with torch.enable_grad():
                 x = union.x if scale is None else _scale_features(union, scale)
                 x = x.detach().requires_grad_(True)
-                leaves, edited = [x], union.with_x(x)
+                leaves, edited = [x], union.with_features(features_of(x))
                 if with_edges:
                     factor = _message_factors(union, scale).requires_grad_(True)
                     leaves.append(factor)

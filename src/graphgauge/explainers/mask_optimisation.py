@@ -14,7 +14,14 @@ import torch
 from torch import Tensor
 
 from graphgauge.core import derive_seed, normal_at, random_streams
-from graphgauge.execution import AlignedLayout, DenseFeatures, GraphBatch, ScatteredFeatures
+from graphgauge.execution import (
+    AlignedLayout,
+    BatchFeatures,
+    DenseFeatures,
+    GraphBatch,
+    ScatteredFeatures,
+    TrackedFeatures,
+)
 from graphgauge.explainers.base import Scores, zero_edge_scores, zero_feature_scores
 from graphgauge.explainers.network_checks import can_mask_messages
 from graphgauge.models import BaseModel, class_log_probabilities
@@ -119,17 +126,22 @@ class MaskedBatch:
         self.scored = union.is_scored[listed.node].nonzero()[:, 0]
         node, column = listed.node[self.scored], listed.column[self.scored]
         self.score_at = union.node_row[node] * self.num_features + column
-        self.is_sparse = model.feature_use == "linear" and _feature_density(model) <= _MOST_FILLED
+        is_mapped_first = model.feature_use == "linear"
+        self.is_sparse = is_mapped_first and _feature_density(model) <= _MOST_FILLED
         at = self.scored if self.is_sparse else union.node_at[node] * self.num_features + column
         self.features = MaskEntries.from_copies(at, union.node_copy[node], len(union), union.align)
         self.edges = relevant_edge_entries(union, union.align) if with_edges else None
         self.value = listed.value[self.scored]
         self.leaf = (listed.value if self.is_sparse else union.x).clone().requires_grad_(True)
         self.factor = self.leaf.detach().new_ones(union.num_edges).requires_grad_(True)
-        scattered = ScatteredFeatures(
-            self.leaf, union.node_at[listed.node], listed.column, union.features.shape
-        )
-        self.edited = union.with_features(scattered if self.is_sparse else DenseFeatures(self.leaf))
+        features: BatchFeatures
+        if self.is_sparse:
+            features = ScatteredFeatures(
+                self.leaf, union.node_at[listed.node], listed.column, union.features.shape
+            )
+        else:
+            features = (TrackedFeatures if is_mapped_first else DenseFeatures)(self.leaf)
+        self.edited = union.with_features(features)
         if with_edges:
             self.edited = self.edited.with_mask(self.factor)
 

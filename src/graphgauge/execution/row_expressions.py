@@ -1,0 +1,335 @@
+"""Row expressions: what a network does to whole rows of features before it maps them linearly.
+
+GCN maps features linearly and then sends messages. GraphSAGE, GIN, GraphConv, ChebConv, SGConv and
+APPNP send messages first: they select rows, multiply each by a number, and add rows up. Such steps
+are linear in the rows, so they commute with the linear map that follows,
+
+    (P x) W' + b = P (x W') + b        P: selections, multiples and sums of rows
+
+The left side has F columns in every message, the right side as many as W has rows. With 3,703
+features and 32 hidden units that is a hundredth. So the steps are not carried out but written down,
+as an expression over the features. When its linear map is asked for, the features are mapped first
+and the steps are made with the result. Any other operation carries the steps out with all columns,
+as the network asked.
+
+The order of sums differs from the network's own. Before expressions are used for a network, a probe
+tests that its outputs stay the same (`models.capability_probes.find_feature_use`).
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+from graphgauge.execution.batch_features import BatchFeatures
+
+#: a number for all rows, or one for each (rows, 1)
+RowFactor: TypeAlias = Tensor | float
+#: an argument of a torch function, with features in the place of tensors that stand for them
+Argument: TypeAlias = BatchFeatures | Tensor | Sequence[int] | float | None
+
+
+@dataclass(frozen=True, eq=False)
+class ZeroRows(BatchFeatures):
+    """Rows of zeros, to which a network will add others."""
+
+    pattern: Tensor  #: a tensor of the same type and device
+    size: tuple[int, int]  #: number of rows and features
+
+    @property
+    def like(self) -> Tensor:
+        """A tensor of the same type and device."""
+        return self.pattern
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and features."""
+        return self.size
+
+    @property
+    def written(self) -> Tensor:
+        """The zeros as an ordinary tensor."""
+        return self.pattern.new_zeros(self.size)
+
+    def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The bias in every row."""
+        rows = self.pattern.new_zeros(self.size[0], weight.size(0))
+        return rows if bias is None else rows + bias
+
+
+class RowExpression(BatchFeatures):
+    """A linear function of the rows of other features."""
+
+    @property
+    @abstractmethod
+    def inputs(self) -> tuple[BatchFeatures, ...]:
+        """The other features."""
+
+    @abstractmethod
+    def apply(self, *rows: Tensor) -> Tensor:
+        """The function, of rows with any number of columns.  (rows, H) -> (rows, H)"""
+
+    @property
+    def like(self) -> Tensor:
+        """A tensor of the same type and device."""
+        return self.inputs[0].like
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and features; most functions keep both."""
+        return self.inputs[0].shape
+
+    @cached_property
+    def written(self) -> Tensor:
+        """The function of all columns."""
+        return self.apply(*(features.written for features in self.inputs))
+
+    def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The function of the mapped features.  (H, F), (H,) -> (rows, H)"""
+        rows = _project(self, weight, {})
+        return rows if bias is None else rows + bias
+
+
+def _project(features: BatchFeatures, weight: Tensor, known: dict[int, Tensor]) -> Tensor:
+    """The linear map of an expression; features that come twice are mapped once."""
+    if id(features) not in known:
+        known[id(features)] = (
+            features.apply(*(_project(one, weight, known) for one in features.inputs))
+            if isinstance(features, RowExpression)
+            else features.linear(weight, None)
+        )
+    return known[id(features)]
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedRows(RowExpression):
+    """Rows ``index`` (n,) of the source, as the messages along edges are."""
+
+    source: BatchFeatures
+    index: Tensor
+
+    @property
+    def inputs(self) -> tuple[BatchFeatures, ...]:
+        """The source."""
+        return (self.source,)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """As many rows as the index has entries."""
+        return len(self.index), self.source.shape[1]
+
+    def apply(self, *rows: Tensor) -> Tensor:
+        """Select."""
+        return rows[0].index_select(0, self.index)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledRows(RowExpression):
+    """Rows times, or divided by, one number or a number for each."""
+
+    source: BatchFeatures
+    factor: RowFactor
+    divides: bool = False
+
+    @property
+    def inputs(self) -> tuple[BatchFeatures, ...]:
+        """The source."""
+        return (self.source,)
+
+    def apply(self, *rows: Tensor) -> Tensor:
+        """Multiply or divide."""
+        return rows[0] / self.factor if self.divides else rows[0] * self.factor
+
+
+@dataclass(frozen=True, eq=False)
+class AddedRows(RowExpression):
+    """The sum of two features of the same shape, or their difference."""
+
+    first: BatchFeatures
+    second: BatchFeatures
+    subtracts: bool = False
+
+    @property
+    def inputs(self) -> tuple[BatchFeatures, ...]:
+        """Both."""
+        return self.first, self.second
+
+    def apply(self, *rows: Tensor) -> Tensor:
+        """Add or subtract."""
+        first, second = rows
+        return first - second if self.subtracts else first + second
+
+
+@dataclass(frozen=True, eq=False)
+class ScatteredRows(RowExpression):
+    """Rows of ``base``, to each of which the rows of ``source`` with this ``index`` (n,) are
+    added, as messages are to the node that receives them.
+    """
+
+    base: BatchFeatures
+    source: BatchFeatures
+    index: Tensor
+
+    @property
+    def inputs(self) -> tuple[BatchFeatures, ...]:
+        """The source, and the base unless it is zero."""
+        return (self.source,) if isinstance(self.base, ZeroRows) else (self.source, self.base)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of the base."""
+        return self.base.shape
+
+    def apply(self, *rows: Tensor) -> Tensor:
+        """Add up, with the operation that PyG uses."""
+        source = rows[0]
+        base = rows[1] if len(rows) > 1 else source.new_zeros(self.shape[0], source.size(1))
+        index = self.index[:, None].expand_as(source)
+        return (
+            base.scatter_add(0, index, source)
+            if len(rows) > 1
+            else base.scatter_add_(0, index, source)
+        )
+
+
+# --- from torch functions to expressions ----------------------------------------------------------
+
+
+def express(name: str, args: Sequence[Argument]) -> BatchFeatures | None:
+    """What a torch function of features is as an expression; None if it is none.
+
+    Args:
+        name: Name of the function, such as "index_select" or "__mul__".
+        args: Its positional arguments.
+
+    >>> from graphgauge.execution import DenseFeatures
+    >>> x = DenseFeatures(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    >>> express("index_select", [x, 0, torch.tensor([1, 1])]).written
+    tensor([[3., 4.],
+            [3., 4.]])
+    >>> express("relu", [x]) is None
+    True
+    """
+    build = _EXPRESSIONS.get(name)
+    try:
+        return None if build is None else build(*args)
+    except TypeError:  # called in a way that is not known here
+        return None
+
+
+def _select(x: Argument, dim: Argument, index: Argument) -> BatchFeatures | None:
+    """``x.index_select(dim, index)``."""
+    is_known = isinstance(x, BatchFeatures) and dim in (0, -2) and _is_index(index)
+    return SelectedRows(x, index) if is_known else None  # type: ignore[arg-type]
+
+
+def _get_item(x: Argument, index: Argument) -> BatchFeatures | None:
+    """``x[index]``."""
+    return _select(x, 0, index)
+
+
+def _multiply(x: Argument, other: Argument) -> BatchFeatures | None:
+    """``x * other``, in either order."""
+    if not isinstance(x, BatchFeatures):
+        x, other = other, x
+    factor = _row_factor(x, other)
+    return None if factor is None else ScaledRows(x, factor)  # type: ignore[arg-type]
+
+
+def _divide(x: Argument, other: Argument) -> BatchFeatures | None:
+    """``x / other``."""
+    factor = _row_factor(x, other)
+    return None if factor is None else ScaledRows(x, factor, divides=True)  # type: ignore[arg-type]
+
+
+def _add(x: Argument, other: Argument) -> BatchFeatures | None:
+    """``x + other``."""
+    return AddedRows(x, other) if _are_alike(x, other) else None  # type: ignore[arg-type]
+
+
+def _subtract(x: Argument, other: Argument) -> BatchFeatures | None:
+    """``x - other``."""
+    return AddedRows(x, other, subtracts=True) if _are_alike(x, other) else None  # type: ignore[arg-type]
+
+
+def _negate(x: Argument) -> BatchFeatures | None:
+    """``-x``."""
+    return ScaledRows(x, -1.0) if isinstance(x, BatchFeatures) else None
+
+
+def _scatter_add(
+    base: Argument, dim: Argument, index: Argument, source: Argument
+) -> BatchFeatures | None:
+    """``base.scatter_add(dim, index, source)`` with the same index for all columns."""
+    if not (isinstance(base, BatchFeatures) and isinstance(source, BatchFeatures)):
+        return None
+    is_known = dim in (0, -2) and isinstance(index, Tensor) and index.shape == source.shape
+    if not is_known or not _has_equal_columns(index):  # type: ignore[arg-type]
+        return None
+    return ScatteredRows(base, source, index[:, 0])  # type: ignore[index, call-overload]
+
+
+def _index_add(
+    base: Argument, dim: Argument, index: Argument, source: Argument
+) -> BatchFeatures | None:
+    """``base.index_add(dim, index, source)``."""
+    is_known = isinstance(base, BatchFeatures) and isinstance(source, BatchFeatures)
+    if not is_known or dim not in (0, -2) or not _is_index(index):
+        return None
+    return ScatteredRows(base, source, index)  # type: ignore[arg-type]
+
+
+_EXPRESSIONS: dict[str, Callable[..., BatchFeatures | None]] = {
+    "index_select": _select,
+    "__getitem__": _get_item,
+    **dict.fromkeys(("mul", "__mul__", "__rmul__", "multiply", "mul_", "__imul__"), _multiply),
+    **dict.fromkeys(("div", "__div__", "__truediv__", "true_divide", "divide", "div_"), _divide),
+    **dict.fromkeys(("add", "__add__", "__radd__", "add_", "__iadd__"), _add),
+    **dict.fromkeys(("sub", "__sub__", "subtract", "sub_", "__isub__"), _subtract),
+    **dict.fromkeys(("neg", "__neg__", "negative"), _negate),
+    **dict.fromkeys(("scatter_add", "scatter_add_"), _scatter_add),
+    **dict.fromkeys(("index_add", "index_add_"), _index_add),
+}
+
+
+def _is_index(index: Argument) -> bool:
+    """Whether it holds numbers of rows."""
+    return isinstance(index, Tensor) and index.dim() == 1 and index.dtype == torch.int64
+
+
+def _are_alike(x: Argument, other: Argument) -> bool:
+    """Whether both are features of the same shape and type."""
+    return (
+        isinstance(x, BatchFeatures)
+        and isinstance(other, BatchFeatures)
+        and x.shape == other.shape
+        and x.like.dtype == other.like.dtype
+    )
+
+
+def _row_factor(x: Argument, other: Argument) -> RowFactor | None:
+    """``other`` as a factor of the rows of ``x``; None if it differs between columns."""
+    if not isinstance(x, BatchFeatures) or isinstance(other, (bool, BatchFeatures)):
+        return None
+    if isinstance(other, (int, float)):
+        return other
+    if not isinstance(other, Tensor) or other.dim() > 2 or other.is_complex():
+        return None
+    if torch.promote_types(other.dtype, x.like.dtype) != x.like.dtype:
+        return None
+    if other.numel() == 1:
+        return other.reshape(())
+    if other.dim() < 2 or len(other) != x.shape[0]:
+        return None
+    is_column = other.size(1) == 1
+    is_same = other.size(1) == x.shape[1] and _has_equal_columns(other)
+    return other[:, :1] if is_column or is_same else None
+
+
+def _has_equal_columns(value: Tensor) -> bool:
+    """Whether all columns are one column in memory, as after `expand`."""
+    return value.dim() == 2 and (value.size(1) == 1 or value.stride(1) == 0)
