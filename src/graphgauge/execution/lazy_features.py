@@ -88,10 +88,7 @@ class LazyFeatureTensor(Tensor):
     ) -> Any:
         """Write the features out and run the operation."""
         if func._schema.is_mutable:
-            raise BadModel(
-                f"features of a union cannot be changed in place ({func}): work on a copy, x = "
-                "x.clone()."
-            )
+            raise _refusal_to_write(func)
         return func(
             *tree_map(materialise_features, args), **tree_map(materialise_features, kwargs or {})
         )
@@ -163,7 +160,7 @@ def _change_in_place(
     keeps the old features.
     """
     if tensor.is_input:
-        return False, None
+        raise _refusal_to_write(func)
     if found is not None:
         tensor.features = found
         return True, tensor
@@ -176,6 +173,13 @@ def _change_in_place(
         )
     tensor.features = DenseFeatures(changed)
     return True, tensor
+
+
+def _refusal_to_write(func: object) -> BadModel:
+    """The error for a network that writes into its input."""
+    return BadModel(
+        f"features of a union cannot be changed in place ({func}): work on a copy, x = x.clone()."
+    )
 
 
 def _is_in_place(name: str, kwargs: Mapping[str, Any]) -> bool:
