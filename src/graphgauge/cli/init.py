@@ -9,75 +9,7 @@ from graphgauge.cli.console import JsonOption, print_answer
 from graphgauge.core import BadFile
 
 _PROJECT_FILE_NAME = "graphgauge.yaml"
-_PROJECT_TEMPLATE = """\
-# A project of graphgauge: your network, your graph, and what you ask of explanations.
-# Edit the lines marked <-- EDIT. Then:
-#   graphgauge doctor graphgauge.yaml       checks the files, the network and this machine
-#   graphgauge evaluate graphgauge.yaml     measures explainers and ends with a verdict
-#   graphgauge explain graphgauge.yaml --target 17
-# Paths are relative to this file. A line that begins with '# ' and a key is an option with its \
-usual value or an example.
-
-# --- the network ---------------------------------------------------------------------------------\
-----------------------
-model: my_package.networks:make_net     # <-- EDIT  module:function (or class) that gives the \
-network; a module beside this
-                                        #           file (my_net.py -> my_net:make_net) or an \
-installed package
-arguments: {}                           # <-- EDIT  what the function is called with, by name: \
-{hidden: 64}
-weights: weights.safetensors            # <-- EDIT  safetensors.torch.save_model(net, \
-"weights.safetensors"); never a pickle.
-                                        #           Remove the line if the function gives a \
-trained network.
-
-# --- the graph -----------------------------------------------------------------------------------\
-----------------------
-data: graph.safetensors                 # <-- EDIT  graphgauge.datasets.save_graph(data, \
-"graph.safetensors")
-level: node                             # <-- EDIT  node, link or graph: what is predicted
-task: classification                    # <-- EDIT  classification or regression
-
-# Where the signature of forward does not say enough (docs/models.md):
-# wrapping: {output: logits, num_hops: 3, memory_budget: 2GiB, forward: "my_net:call"}
-
-# --- what is measured ----------------------------------------------------------------------------\
-----------------------
-explainers:                             # `graphgauge explainers` lists all names; keep random, it \
-shows what chance reaches
-  - input_x_gradient
-  - integrated_gradients
-  - {name: gnn_explainer, parameters: {epochs: 100}}
-  # - lrp                               # knows the usual layers only
-  - random
-targets: {number: 100}                  # 50-100 for a first look, 200-500 for production, spread \
-over classes and confidence.
-                                        # Of a test set: {number: 100, among: test_mask}; some: \
-[0, 17]; a file: targets.txt
-preset: paper                           # or calibrated: numbers under which chance is 0.5 \
-(docs/metrics.md)
-# settings: {edge_removal: drop}        # any setting of the Evaluator
-# metrics: [sparsity]                   # more metrics
-
-# --- what is asked of explanations (docs/choosing.md) --------------------------------------------\
-----------------------
-use:
-  stakes: standard                      # or high-stakes
-  # latency: interactive                # or batch, offline; left out: 5 s
-  # focus: feature                      # or edge: judge that side only
-# thresholds: {feature_pertinence: 0.7, feature_ec: "10%"}      # your own, in place of the paper's
-
-# --- what things are called, for sentences and pictures (docs/narrative.md) ----------------------\
-----------------------
-# names:
-#   features: [income, age]
-#   classes: [declined, granted]
-#   node: [account, accounts]
-#   groups: {accounts with prior defaults: [4, 7]}
-
-seed: 0
-# device: cpu                           # left out: a GPU where there is one
-"""
+_TEMPLATE = Path(__file__).parent / "templates" / _PROJECT_FILE_NAME
 
 
 def _write_project_file(folder: str) -> Path:
@@ -90,7 +22,7 @@ def _write_project_file(folder: str) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
-            file.write(_PROJECT_TEMPLATE)
+            file.write(_TEMPLATE.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadFile(f"{path} could not be written: {error}.") from error
     return path
