@@ -33,11 +33,18 @@ TABLES = (
 ).split()
 
 
+def test_each_file_is_written_once_for_a_task_without_a_name(tmp_path):
+    paths = write_analysis(noisy(("",), targets=4), tmp_path, draws=10)
+    assert len(paths) == len(set(paths))
+    assert (tmp_path / "fronts_task.png") in paths
+
+
 def test_an_analysis_holds_every_table_the_page_and_pictures(tmp_path):
     made = noisy(("cora-node", "own"), targets=4)
     paths = write_analysis(made, tmp_path, draws=10)
     names = {path.name for path in paths}
     assert {path.name for path in tmp_path.iterdir()} == names
+    assert len(paths) == len(names)
     pictures = {
         f"fronts_{name}.{suffix}"
         for name in ("node_classification", "cora-node", "own")

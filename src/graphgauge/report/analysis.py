@@ -304,13 +304,14 @@ def _write_front_pictures(study: Study, place: Path, draws: int, seed: int) -> I
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
-    for name, part in {name: part for _, name, part in analysis_scopes(study)}.items():
+    scopes = {_safe_file_name(name): (name, part) for _, name, part in analysis_scopes(study)}
+    for file_name, (name, part) in scopes.items():
         try:
             figure = plot_fronts(part, kind_title(name), draws=min(draws, 500), seed=seed)
         except UndefinedScore:
             continue
         for suffix, without in ((".png", {}), (".svg", {"Date": None})):
-            path = place / f"fronts_{_safe_file_name(name)}{suffix}"
+            path = place / f"fronts_{file_name}{suffix}"
             with mpl.rc_context({"svg.hashsalt": name}):
                 figure.savefig(path, dpi=120, metadata=without)
             yield path
