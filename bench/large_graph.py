@@ -81,7 +81,7 @@ def busy_share(model: gg.BaseModel, chosen: dict[str, gg.BaseExplainer], targets
     events = sorted(
         (event.time_range.start, event.time_range.end)
         for event in profile.events()
-        if event.device_type == torch.autograd.DeviceType.CUDA
+        if str(event.device_type).endswith("CUDA")
     )
     busy, until = 0.0, 0.0
     for start, end in events:

@@ -280,6 +280,7 @@ def test_a_broken_installation_stops_the_run_and_is_no_explainers_fault(
     path = write_experiment(tmp_path / "tiny.yaml", targets={"number": 1})
     # as if a package that it needs were missing
     monkeypatch.setitem(sys.modules, "graphgauge.report.example_records", None)
+    monkeypatch.delattr("graphgauge.report.collect_example_records", raising=False)
     with pytest.raises(ImportError, match=r"graphgauge\.report\.example_records"):
         run_here(path, tmp_path / "run", networks)
     assert BenchmarkRun(tmp_path / "run").shards()["done"].tolist() == [False]

@@ -207,7 +207,7 @@ def test_features_may_stay_unwritten():
             self.inner = net
 
         def forward(self, x, edge_index):
-            return self.inner(x * 1.0, edge_index)
+            return self.inner(x + 0.0, edge_index)
 
     plain, written = (
         gg.NodeClassificationModel(net, data),

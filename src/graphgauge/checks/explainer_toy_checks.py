@@ -6,6 +6,7 @@ use for a GCN) is skipped.
 """
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -34,7 +35,7 @@ _NUM_REPEATS = 8  #: explanations that are averaged where they are random
 _MAX_TIED_VALUES = 3  #: a ranking needs more different values than this
 
 
-def _explain_quietly(trial: ExplainerTrial, model: BaseModel, targets: Any) -> list[Xplanation]:
+def _explain_quietly(trial: ExplainerTrial, model: BaseModel, targets: Any) -> Sequence[Xplanation]:
     """Explanations on a stage, without warnings about networks that are not the user's."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GraphgaugeWarning)
@@ -43,7 +44,7 @@ def _explain_quietly(trial: ExplainerTrial, model: BaseModel, targets: Any) -> l
 
 def _explain_toy_model(
     trial: ExplainerTrial, model: BaseModel, targets: list[int] | None = None
-) -> list[Xplanation]:
+) -> Sequence[Xplanation]:
     """Explanations on a stage; skips the check if the explainer refuses the network, or gives no
     scores.
     """
@@ -57,7 +58,7 @@ def _explain_toy_model(
         raise InapplicableCheck(f"it refuses this check's network: {error}") from error
 
 
-def _explain_plain_model(trial: ExplainerTrial) -> list[Xplanation]:
+def _explain_plain_model(trial: ExplainerTrial) -> Sequence[Xplanation]:
     """Explanations on the plain stage, made once."""
     if "plain" not in trial.cached_explanations:
         trial.cached_explanations["plain"] = _explain_toy_model(trial, stages.toy_node_model())

@@ -2,7 +2,7 @@
 explanations are compared.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -34,7 +34,7 @@ class ExplainerTrial:
     state: dict[str, Any]
     answer: Tensor
     #: explanations on stages that several checks look at
-    cached_explanations: dict[str, list[Xplanation]] = field(default_factory=dict)
+    cached_explanations: dict[str, Sequence[Xplanation]] = field(default_factory=dict)
 
     @classmethod
     def from_model(
@@ -44,7 +44,7 @@ class ExplainerTrial:
         model.pred_continuous(targets)
         return cls(explainer, model, targets, capture_state(model), fresh_predictions(model))
 
-    def run(self, targets: Any = None, seed: int = 0) -> list[Xplanation]:
+    def run(self, targets: Any = None, seed: int = 0) -> Sequence[Xplanation]:
         """Explanations of the targets, made anew."""
         return self.explainer.explain(
             self.model, self.targets if targets is None else targets, seed=seed
@@ -57,12 +57,12 @@ class ExplainerTrial:
         return calls.count
 
     @cached_property
-    def xs(self) -> list[Xplanation]:
+    def xs(self) -> Sequence[Xplanation]:
         """Explanations of the targets with seed 0, made once for all checks."""
         return self.run()
 
     @cached_property
-    def scored(self) -> list[Xplanation]:
+    def scored(self) -> Sequence[Xplanation]:
         """The same; skips the check for explainers that give no scores."""
         return require_scores(self.xs)
 
@@ -73,7 +73,7 @@ def fresh_predictions(model: BaseModel) -> Tensor:
         return model.run_once().clone()
 
 
-def require_scores(xs: list[Xplanation]) -> list[Xplanation]:
+def require_scores(xs: Sequence[Xplanation]) -> Sequence[Xplanation]:
     """``xs``, if there are scores to look at."""
     if not any(getattr(x, side) is not None for x in xs for side in SCORE_SIDES):
         raise InapplicableCheck("there are no scores")
@@ -85,7 +85,7 @@ def list_scores(x: Xplanation) -> list[Tensor]:
     return [score for score in (x.feature_score, x.edge_score) if score is not None]
 
 
-def require_side(xs: list[Xplanation], side: str) -> list[Tensor]:
+def require_side(xs: Sequence[Xplanation], side: str) -> list[Tensor]:
     """The scores of one side; skips the check where there are none."""
     scores = [getattr(x, side) for x in xs if getattr(x, side) is not None]
     if not any(score.numel() for score in scores):
@@ -107,7 +107,7 @@ def relative_difference(first: Tensor | None, second: Tensor | None) -> float:
     return float((first - second).abs().max()) / size if size < torch.inf else torch.inf
 
 
-def have_same_scores(xs: list[Xplanation], ys: list[Xplanation]) -> bool:
+def have_same_scores(xs: Sequence[Xplanation], ys: Sequence[Xplanation]) -> bool:
     """Whether two runs gave the same scores."""
     return len(xs) == len(ys) and all(
         relative_difference(getattr(x, side), getattr(y, side)) <= SCORE_TOLERANCE
@@ -116,7 +116,7 @@ def have_same_scores(xs: list[Xplanation], ys: list[Xplanation]) -> bool:
     )
 
 
-def ensure_same_scores(xs: list[Xplanation], ys: list[Xplanation], reason: str) -> None:
+def ensure_same_scores(xs: Sequence[Xplanation], ys: Sequence[Xplanation], reason: str) -> None:
     """Fail with ``reason`` and the first target whose scores differ."""
     fail_unless(len(xs) == len(ys), f"{reason}: {len(xs)} explanations became {len(ys)}")
     for x, y in zip(xs, ys, strict=True):

@@ -71,7 +71,7 @@ class ChosenClassExplainer:
 
     def explain(
         self, model: BaseModel, targets: Sequence[Target], seed: int = 0
-    ) -> list[Xplanation]:
+    ) -> Sequence[Xplanation]:
         """Explanations of these classes."""
         return _explain_again(
             self.explainer, model, targets, seed, [self.chosen.get(target) for target in targets]
@@ -87,7 +87,7 @@ class ExplanationRebuilder:
     #: (target, occurrence) -> class, where one was chosen
     chosen: Mapping[tuple[Target, int], int] = field(default_factory=dict)
 
-    def explain(self, model: BaseModel, targets: Sequence[Target]) -> list[Xplanation]:
+    def explain(self, model: BaseModel, targets: Sequence[Target]) -> Sequence[Xplanation]:
         """Explanations that are the same as before."""
         return _explain_again(
             self.explainer,
@@ -108,7 +108,7 @@ def _explain_again(
     targets: Sequence[Target],
     seed: int,
     chosen: list[int | None],
-) -> list[Xplanation]:
+) -> Sequence[Xplanation]:
     """Explain the targets for their chosen classes.
 
     If no class is chosen, the explainer need not support such a choice.

@@ -26,18 +26,17 @@ EXAMPLES_FILE = "examples.json"
 _ANY_TEXT = "surrogatepass"
 
 
-def write_results(results: "Results", folder: Path, examples: list[JsonObject]) -> None:
-    """Write rows, settings, origin and examples into a folder, which is made if it is not there."""
+def write_results(results: "Results", folder: Path) -> None:
+    """Write rows, settings and origin into a folder, which is made if it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
     write_rows(results, folder / ROWS_FILES[0])
     stated = {} if results.accuracy is None else {"accuracy": results.accuracy.record()}
     origin = json.dumps({**results.made, **stated}, indent=2)
     (folder / ORIGIN_FILE).write_text(origin + "\n")
-    _write_examples(folder / EXAMPLES_FILE, examples)
 
 
 def read_results_folder(folder: Path) -> "Results":
-    """Read what `write_results` wrote; examples are read when they are asked for."""
+    """Read what `write_results` and `write_examples` wrote, examples when they are needed."""
     import pandas as pd
 
     from graphgauge.evaluation.results import Results  # it imports this file
@@ -73,10 +72,12 @@ def write_rows(results: "Results", path: Path) -> None:
     part.replace(path)
 
 
-def _write_examples(path: Path, records: list[JsonObject]) -> None:
-    """Write what is kept of single explanations, one a line; an older file goes where there is
-    nothing to keep.
+def write_examples(folder: Path, records: list[JsonObject]) -> None:
+    """Write what is kept of single explanations, one a line.
+
+    A file that is there already is removed where there is nothing to keep.
     """
+    path = folder / EXAMPLES_FILE
     if not records:
         path.unlink(missing_ok=True)
         return
@@ -88,7 +89,7 @@ def _write_examples(path: Path, records: list[JsonObject]) -> None:
 
 
 def _read_examples(path: Path) -> dict[ExplanationKey, JsonObject]:
-    """What `_write_examples` wrote; nothing where there is no file."""
+    """What `write_examples` wrote; nothing where there is no file."""
     if not path.exists():
         return {}
     try:

@@ -21,7 +21,12 @@ from graphgauge.evaluation.accuracy import ModelAccuracy, model_accuracy
 from graphgauge.evaluation.explanation_set import ExplanationRebuilder
 from graphgauge.evaluation.metric_names import HEADLINES, higher_is_better
 from graphgauge.evaluation.metric_value import OK
-from graphgauge.evaluation.result_files import RUN_FILE, read_results_folder, write_results
+from graphgauge.evaluation.result_files import (
+    RUN_FILE,
+    read_results_folder,
+    write_examples,
+    write_results,
+)
 from graphgauge.evaluation.result_row import (
     ROW_FIELDS,
     TABLE_COLUMNS,
@@ -420,7 +425,8 @@ class Results:
         from graphgauge.report import collect_example_records
 
         try:
-            write_results(self, Path(folder), collect_example_records(self, names))
+            write_results(self, Path(folder))
+            write_examples(Path(folder), collect_example_records(self, names))
         except OSError as error:
             raise BadFile(f"{os.fspath(folder)} could not be written: {error}.") from error
 

@@ -10,8 +10,9 @@ CPU they are equal to the last bit, on a GPU sums come in any order), so would a
 that likeness is its stability. The corrected twin compares with what permuted scores reach.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -20,22 +21,21 @@ from graphgauge.core import (
     Target,
     Xplanation,
     advance_progress,
-    all_finite,
     budget_bytes,
     derive_seed,
     make_generator,
 )
-from graphgauge.evaluation.candidate_scores import EMPTY, NAN_ATTRIBUTION, NO_SCORES, edge_scores
+from graphgauge.evaluation.candidate_scores import edge_scores
 from graphgauge.evaluation.explanation_set import ChosenClassExplainer
 from graphgauge.evaluation.metric_value import MetricValue, missing_value
 from graphgauge.evaluation.random_comparison import trial_schedule
+from graphgauge.evaluation.repeated_scores import RepeatedScores, have_same_edges
 from graphgauge.evaluation.settings import Settings
-from graphgauge.explainers import BaseExplainer
+from graphgauge.explainers import BaseExplainer, Explanations
 from graphgauge.metrics import (
+    StoppingPoints,
     correct_for_chance,
-    edge_stability,
     edge_stability_by_chance,
-    feature_stability,
     feature_stability_by_chance,
     has_permutable_entries,
     jackknife_over_pairs,
@@ -51,44 +51,37 @@ _SHARE_OF_BUDGET = 0.25  #: of the memory budget that explanations may fill at a
 
 
 @dataclass
-class _RepeatedSimilarities:
-    """The repeated explanations of one target, one side, kept as likenesses."""
+class _SimilaritySeries:
+    """The similarities of one target and side, pair after pair."""
 
     status: str = ""
     values: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))
     chance: float = float("nan")
-    caveats: "_StabilityCaveats" = field(default_factory=lambda: _StabilityCaveats())
-
-
-@dataclass(frozen=True)
-class _StabilityCaveats:
-    """What makes a stability less than it seems: explanations that are all 0, and a target without
-    other nodes.
-    """
-
     num_explanations: int = 0
     num_zero: int = 0
     is_lonely: bool = False
 
-    def __add__(self, more: "_StabilityCaveats") -> "_StabilityCaveats":
-        return _StabilityCaveats(
-            self.num_explanations + more.num_explanations,
-            self.num_zero + more.num_zero,
-            self.is_lonely or more.is_lonely,
-        )
-
     @property
     def remark(self) -> str | None:
-        """For people; None where there is nothing to say."""
-        zero = (
-            f"all scores are 0 in {self.num_zero} of {self.num_explanations} explanations"
-            if self.num_zero
-            else ""
-        )
-        lonely = (
-            "no other node can reach the target: its own features alone" if self.is_lonely else ""
-        )
-        return "; ".join(filter(None, [zero, lonely])) or None
+        """What makes a stability less than it seems, for people; None where there is nothing."""
+        zero = f"all scores are 0 in {self.num_zero} of {self.num_explanations} explanations"
+        lonely = "no other node can reach the target: its own features alone"
+        said = [zero if self.num_zero else "", lonely if self.is_lonely else ""]
+        return "; ".join(filter(None, said)) or None
+
+    def add(self, scores: RepeatedScores, k: int, similarity: Tensor) -> None:
+        """Add similarities (P,) of explanations of target number ``k`` of some scores."""
+        self.status = self.status or scores.status[k]
+        if self.status:
+            return
+        self.values = torch.cat([self.values, similarity.double()])
+        self.num_explanations += scores.repeats
+        self.num_zero += scores.num_zero[k]
+        self.is_lonely = self.is_lonely or scores.is_lonely[k]
+
+
+#: the series of a target by side
+_Series: TypeAlias = dict[str, _SimilaritySeries]
 
 
 def measure_stability(
@@ -129,40 +122,28 @@ def _check_deterministic(
 ) -> dict[Target, dict[str, MetricValue]]:
     """Targets whose two explanations are the same."""
     found = {}
-    for target, xs in _repeat_explanations(
+    both = torch.tensor([0]), torch.tensor([1])
+    for some, sides in _repeat_explanations(
         explainer, model, targets, 2, settings, derive_seed(seed, "stability", 0)
     ):
-        advance_progress(1)
-        given = [_StackedScores.from_explanations(xs, side) for side in _SIDES]
-        alike = [
-            1.0 if one.status else float(one.similarity(one.scores[:1], one.scores[1:]))
-            for one in given
-        ]
-        if min(alike) < 1 - _DETERMINISTIC_TOLERANCE:
-            continue
-        cells: dict[str, MetricValue] = {}
-        for one, mean in zip(given, alike, strict=True):
-            is_wanted = settings.twins and not one.status
-            same = one.scores[:1]
-            chance = (
-                one.chance(
-                    same, same, settings.permutations, _permutation_seed(seed, target, one.side)
+        alike = [scores.similarity(*both)[:, 0].tolist() for scores in sides]
+        for k, target in enumerate(some):
+            advance_progress(1)
+            series = {scores.side: _SimilaritySeries() for scores in sides}
+            cells: dict[str, MetricValue] = {}
+            for scores, values in zip(sides, alike, strict=True):
+                own = series[scores.side]
+                own.add(scores, k, torch.tensor([values[k]], dtype=torch.float64))
+                if not own.status and values[k] < 1 - _DETERMINISTIC_TOLERANCE:
+                    break
+                if settings.twins and not own.status:
+                    own.chance = _similarity_by_chance(scores, k, seed, target, settings, (0, 0))
+                mean = 1.0 if own.status else values[k]
+                cells |= _stability_metric_values(
+                    scores.side, own, mean, settings, 1, "deterministic", 0.0
                 )
-                if is_wanted
-                else float("nan")
-            )
-            cells |= _stability_metric_values(
-                one.side,
-                one.status,
-                mean,
-                chance,
-                settings,
-                1,
-                "deterministic",
-                0.0,
-                one.caveats.remark,
-            )
-        found[target] = cells
+            else:
+                found[target] = cells
     return found
 
 
@@ -175,10 +156,11 @@ def _stability_in_pairs(
 ) -> dict[Target, dict[str, MetricValue]]:
     """The paper's algorithm, for all targets at once, stage by stage."""
     done: dict[Target, dict[str, MetricValue]] = {}
-    series = {target: {side: _RepeatedSimilarities() for side in _SIDES} for target in targets}
+    series = {target: {side: _SimilaritySeries() for side in _SIDES} for target in targets}
     left, start = list(targets), 0
     for end in _pair_schedule(settings):
-        for target, xs in _repeat_explanations(
+        first = torch.arange(0, 2 * (end - start), 2)
+        for some, sides in _repeat_explanations(
             explainer,
             model,
             left,
@@ -186,18 +168,16 @@ def _stability_in_pairs(
             settings,
             derive_seed(seed, "stability", start),
         ):
-            for side, own in series[target].items():
-                _add_pairs(
-                    own,
-                    _StackedScores.from_explanations(xs, side),
-                    settings,
-                    _permutation_seed(seed, target, side),
-                    is_first=start == 0,
-                )
-            found = _paired_metric_values(series[target], end, settings)
-            if found is not None:
-                done[target] = found
-                advance_progress(1)
+            for scores in sides:
+                alike = scores.similarity(first, first + 1)
+                for k, target in enumerate(some):
+                    own = series[target][scores.side]
+                    own.add(scores, k, alike[k])
+                    if start == 0 and settings.twins and not own.status:
+                        own.chance = _similarity_by_chance(scores, k, seed, target, settings)
+            finished = _finished_pairs({t: series[t] for t in some}, end, settings)
+            done |= finished
+            advance_progress(len(finished))
         left, start = [target for target in left if target not in done], end
         if not left:
             break
@@ -210,75 +190,57 @@ def _pair_schedule(settings: Settings) -> list[int]:
     return trial_schedule(most if settings.early_stop == "none" else least, most)
 
 
-def _add_pairs(
-    own: _RepeatedSimilarities,
-    given: "_StackedScores",
-    settings: Settings,
-    seed: int,
-    is_first: bool,
-) -> None:
-    """Likenesses of explanations 0 and 1, 2 and 3 ..., and once the likeness by chance."""
-    own.status = own.status or given.status
-    if own.status:
-        return
-    first, second = given.scores[0::2], given.scores[1::2]
-    own.values, own.caveats = (
-        torch.cat([own.values, given.similarity(first, second).double().cpu()]),
-        own.caveats + given.caveats,
-    )
-    if is_first and settings.twins:
-        own.chance = given.chance(first, second, settings.permutations, seed)
+def _finished_pairs(
+    series: Mapping[Target, _Series], end: int, settings: Settings
+) -> dict[Target, dict[str, MetricValue]]:
+    """The values of the targets whose lists may stop after ``end`` pairs; both lists of a target
+    stop together.
+    """
+    found: dict[Target, dict[str, MetricValue]] = {}
+    by_sides: dict[tuple[str, ...], list[Target]] = {}
+    for target, own in series.items():
+        by_sides.setdefault(tuple(s for s in _SIDES if not own[s].status), []).append(target)
+    for sides, targets in by_sides.items():
+        stops = _stopping_points([series[target] for target in targets], sides, end, settings)
+        for k, target in enumerate(targets):
+            reasons = {side: stop.reason[k] for side, stop in zip(sides, stops, strict=True)}
+            if end < settings.trials[1] and "most" in reasons.values():
+                continue
+            trials = int(stops[0].trials[k]) if stops else 0
+            found[target] = _paired_metric_values(series[target], trials, reasons, settings)
+    return found
+
+
+def _stopping_points(
+    series: Sequence[_Series], sides: Sequence[str], end: int, settings: Settings
+) -> list[StoppingPoints]:
+    """Where each target's lists stop; one entry for each of the sides that can be compared."""
+    if not sides:
+        return []
+    least, most = settings.trials
+    tau = settings.tau if settings.early_stop == "paper" else None
+    lists = [torch.stack([own[side].values for own in series]) for side in sides]
+    rule = (most if settings.early_stop == "none" else least, end, tau, settings.epsilon)
+    if len(lists) == 1:
+        return [stop_early(lists[0], *rule)]
+    return list(stop_pairs_early(lists[0], lists[1], *rule))
 
 
 def _paired_metric_values(
-    series: dict[str, _RepeatedSimilarities], end: int, settings: Settings
-) -> dict[str, MetricValue] | None:
-    """The cells of a target once both of its lists may stop; None: go on."""
-    open_sides = [side for side in _SIDES if not series[side].status]
-    if not open_sides:
-        return {
-            name: cell
-            for side in _SIDES
-            for name, cell in _stability_metric_values(
-                side, series[side].status, 0, 0, settings
-            ).items()
-        }
-    least, most = settings.trials
-    tau = settings.tau if settings.early_stop == "paper" else None
-    lists = [series[side].values[None] for side in open_sides]
-    rule = (most if settings.early_stop == "none" else least, end, tau, settings.epsilon)
-    stops = (
-        [stop_early(lists[0], *rule)]
-        if len(lists) == 1
-        else list(stop_pairs_early(lists[0], lists[1], *rule))
-    )
-    if end < most and any(stop.reason == ["most"] for stop in stops):
-        return None
+    series: _Series, trials: int, reasons: Mapping[str, str], settings: Settings
+) -> dict[str, MetricValue]:
+    """The values of one target whose lists stopped after ``trials`` pairs."""
     cells: dict[str, MetricValue] = {}
     # then no rule ends the lists, whatever holds at their end
     is_fixed = settings.early_stop == "none"
-    reasons = {
-        side: "most" if is_fixed else stop.reason[0]
-        for side, stop in zip(open_sides, stops, strict=True)
-    }
-    trials = int(stops[0].trials[0])
     for side, own in series.items():
         counted = own.values[:trials]
-        error = (
-            float(counted.std(correction=0) / trials**0.5) if trials and not own.status else None
-        )
-        mean = float(counted.mean()) if not own.status else 0.0
-        cells |= _stability_metric_values(
-            side,
-            own.status,
-            mean,
-            own.chance,
-            settings,
-            trials,
-            reasons.get(side, ""),
-            error,
-            own.caveats.remark,
-        )
+        mean, error = 0.0, None
+        if not own.status:
+            mean = float(counted.mean())
+            error = float(counted.std(correction=0) / trials**0.5) if trials else None
+        reason = "" if own.status else "most" if is_fixed else reasons[side]
+        cells |= _stability_metric_values(side, own, mean, settings, trials, reason, error)
     return cells
 
 
@@ -290,40 +252,32 @@ def _stability_over_all_pairs(
     seed: int,
 ) -> dict[Target, dict[str, MetricValue]]:
     """All pairs of M explanations."""
-    done = {}
-    for target, xs in _repeat_explanations(
+    done: dict[Target, dict[str, MetricValue]] = {}
+    every = torch.arange(settings.calls)
+    following = tuple(every.roll(-1).tolist())
+    for some, sides in _repeat_explanations(
         explainer, model, targets, settings.calls, settings, derive_seed(seed, "stability", 0)
     ):
-        cells: dict[str, MetricValue] = {}
-        for given in (_StackedScores.from_explanations(xs, side) for side in _SIDES):
-            if given.status:
-                cells |= _stability_metric_values(given.side, given.status, 0, 0, settings)
-                continue
-            scores, seed_of_side = given.scores, _permutation_seed(seed, target, given.side)
-            found = jackknife_over_pairs(
-                torch.stack(
-                    [given.similarity(own[None].expand_as(scores), scores) for own in scores]
+        for scores in sides:
+            rows = [scores.similarity(torch.full_like(every, m), every) for m in every.tolist()]
+            matrix = torch.stack(rows, 1)  # (T, M, M)
+            for k, target in enumerate(some):
+                own = _SimilaritySeries()
+                own.add(scores, k, matrix[k].flatten())
+                cells = done.setdefault(target, {})
+                if own.status:
+                    cells |= _stability_metric_values(scores.side, own, 0.0, settings)
+                    continue
+                estimate = jackknife_over_pairs(matrix[k])
+                if settings.twins:
+                    own.chance = _similarity_by_chance(
+                        scores, k, seed, target, settings, (tuple(every.tolist()), following)
+                    )
+                mean, error = float(estimate.mean), float(estimate.error)
+                cells |= _stability_metric_values(
+                    scores.side, own, mean, settings, settings.calls, "binomial", error
                 )
-            )
-            chance = (
-                given.chance(scores, scores.roll(-1, 0), settings.permutations, seed_of_side)
-                if settings.twins
-                else float("nan")
-            )
-            error, remark = float(found.error), given.caveats.remark
-            cells |= _stability_metric_values(
-                given.side,
-                "",
-                float(found.mean),
-                chance,
-                settings,
-                settings.calls,
-                "binomial",
-                error,
-                remark,
-            )
-        done[target] = cells
-        advance_progress(1)
+        advance_progress(len(some))
     return done
 
 
@@ -339,143 +293,110 @@ def _repeat_explanations(
     count: int,
     settings: Settings,
     seed: int,
-) -> Iterator[tuple[Target, list[Xplanation]]]:
-    """``count`` independent explanations of each target, in as few calls as memory allows."""
+) -> Iterator[tuple[Sequence[Target], list[RepeatedScores]]]:
+    """``count`` independent explanations of each target, in as few calls as memory allows.
+
+    Each item holds some of the targets and their scores, features first.
+    """
     if not targets:
         return
     graphs = model.computation_graphs(list(targets), settings.edge_scope)
-    graph = iter(graphs)
     each = graphs.num_nodes * graphs.source.x.size(1) + graphs.num_edges
     room = _SHARE_OF_BUDGET * budget_bytes(model.executor.budget, graphs.source.device)
     filled = (each.double() * graphs.source.x.element_size() * count / room).cumsum(0)
+    start = 0
     for part in filled.floor().unique_consecutive(return_counts=True)[1].tolist():
-        some, targets = targets[:part], targets[part:]
+        some = targets[start : start + part]
+        own = graphs.take(torch.arange(start, start + part, device=graphs.num_nodes.device))
+        start += part
         xs = explainer.explain(model, [target for target in some for _ in range(count)], seed=seed)
-        for k, target in enumerate(some):
-            found = xs[k * count : (k + 1) * count]  # all of one computation graph
-            own = next(graph)
-            yield (
-                target,
-                found
-                if torch.equal(found[0].edges, own.edges)
-                else [_restrict_to_scope(x, own) for x in found],
-            )
+        if isinstance(xs, Explanations) and have_same_edges(xs, own, count):
+            yield some, [RepeatedScores.from_packed(xs, count, side) for side in _SIDES]
+            continue
+        listed = [_restrict_to_scope(x, own[k // count]) for k, x in enumerate(xs)]
+        yield some, [RepeatedScores.from_list(listed, count, side) for side in _SIDES]
 
 
 def _restrict_to_scope(x: Xplanation, graph: ComputationGraph) -> Xplanation:
-    """Restrict an explanation to the edges that are scored.
-
-    This is needed where the model's own scope is another.
+    """The explanation with scores of the edges that count, where the model's own scope is
+    another.
     """
+    if torch.equal(x.edges, graph.edges):
+        return x
     return replace(
         x, edges=graph.edges, edge_score=None if x.edge_score is None else edge_scores(x, graph)
     )
 
 
-@dataclass(frozen=True)
-class _StackedScores:
-    """Scores of one side of several explanations of one target, or why there are none.
+def _similarity_by_chance(
+    scores: RepeatedScores,
+    k: int,
+    seed: int,
+    target: Target,
+    settings: Settings,
+    pairs: tuple[Any, Any] | None = None,
+) -> float:
+    """Mean similarity of pairs after permuting one of each, over all pairs in turn.
 
-    ``scores`` is (R, n, F) for features and (R, E_rel) for edges.
+    Args:
+        scores: Scores of several targets.
+        k: Number of the target.
+        seed: Seed of the explainer's stability.
+        target: The target.
+        settings: The number of permutations.
+        pairs: Numbers of the explanations of each pair; 0 and 1, 2 and 3 ... by default.
     """
-
-    side: str
-    status: str
-    scores: Tensor
-    is_target: Tensor  #: (n,) bool; all edges
-
-    @staticmethod
-    def from_explanations(xs: Sequence[Xplanation], side: str) -> "_StackedScores":
-        """Put together once."""
-        found = [score for x in xs if (score := getattr(x, f"{side}_score")) is not None]
-        own = (
-            torch.ones_like(xs[0].edges, dtype=torch.bool)
-            if side == "edge"
-            else _target_node_mask(xs[0])
-        )
-        if side == "edge" and len(xs[0].edges) == 0:
-            return _StackedScores(side, EMPTY, torch.zeros(0), own)
-        if len(found) < len(xs):
-            return _StackedScores(side, NO_SCORES, torch.zeros(0), own)
-        scores = torch.stack(found)
-        return _StackedScores(side, "" if all_finite(scores) else NAN_ATTRIBUTION, scores, own)
-
-    @property
-    def caveats(self) -> _StabilityCaveats:
-        """What people should know of these scores."""
-        if self.status:
-            return _StabilityCaveats()
-        zero = int((self.scores == 0).flatten(1).all(1).sum())
-        return _StabilityCaveats(
-            len(self.scores), zero, self.side == "feature" and bool(self.is_target.all())
-        )
-
-    def similarity(self, first: Tensor, second: Tensor) -> Tensor:
-        """How alike two stacks of scores are.  (R,)"""
-        return (
-            edge_stability(first, second)
-            if self.side == "edge"
-            else feature_stability(first, second, self.is_target)
-        )
-
-    def chance(self, first: Tensor, second: Tensor, permutations: int, seed: int) -> float:
-        """Mean likeness of pairs after permuting one of each, ``permutations`` times, over all
-        pairs in turn.
-        """
-        number = permutations if len(first) == 1 else 1
-        pairs = torch.arange(permutations // number, device=first.device) % len(first)
-        first, second = first[pairs], second[pairs]
-        if not any(
-            bool(has_permutable_entries(first[:, part].flatten(1), second[:, part].flatten(1)))
-            for part in score_blocks(self.is_target)
-        ):
-            return 1.0
-        if self.side == "edge":
-            return float(
-                edge_stability_by_chance(first, second, make_generator(seed), number)
-                .double()
-                .mean()
-            )
-        return float(
-            feature_stability_by_chance(first, second, self.is_target, make_generator(seed), number)
-            .double()
-            .mean()
-        )
-
-
-def _target_node_mask(x: Xplanation) -> Tensor:
-    """Which nodes are the target's own.  (n,) bool"""
-    ends = torch.tensor(x.target_nodes, dtype=torch.int64, device=x.nodes.device)
-    return torch.isin(x.nodes, ends)
+    own, is_own = scores.of_target(k)
+    if pairs is None:
+        first, second = own[0::2], own[1::2]
+    else:
+        first, second = (own[torch.tensor(part).view(-1).tolist()] for part in pairs)
+    permutations = settings.permutations
+    number = permutations if len(first) == 1 else 1
+    chosen = torch.arange(permutations // number, device=first.device) % len(first)
+    first, second = first[chosen], second[chosen]
+    blocks = score_blocks(is_own)
+    if not any(
+        bool(has_permutable_entries(first[:, part].flatten(1), second[:, part].flatten(1)))
+        for part in blocks
+    ):
+        return 1.0
+    generator = make_generator(_permutation_seed(seed, target, scores.side))
+    if scores.side == "edge":
+        alike = edge_stability_by_chance(first, second, generator, number)
+    else:
+        alike = feature_stability_by_chance(first, second, is_own, generator, number)
+    return float(alike.double().mean())
 
 
 def _permutation_seed(seed: int, target: Target, side: str) -> int:
-    """For the permutations."""
+    """The seed of the permutations of one target and side."""
     return derive_seed(seed, "permuted scores", target, side)
 
 
 def _stability_metric_values(
     side: str,
-    status: str,
+    series: _SimilaritySeries,
     mean: float,
-    chance: float,
     settings: Settings,
     trials: int = 0,
     stop: str = "",
     error: float | None = None,
-    message: str | None = None,
 ) -> dict[str, MetricValue]:
     """The paper's number and its twin."""
     names = [f"{side}_stability", *([f"{side}_stability_corrected"] if settings.twins else [])]
-    if status:
-        return dict.fromkeys(names, missing_value(status))
+    if series.status:
+        return dict.fromkeys(names, missing_value(series.status))
     cells = {
-        names[0]: MetricValue(mean, trials=(trials,), stop=(stop,), error=error, message=message)
+        names[0]: MetricValue(
+            mean, trials=(trials,), stop=(stop,), error=error, message=series.remark
+        )
     }
     if settings.twins:
         value = float(
             correct_for_chance(
-                torch.tensor(mean, dtype=torch.float64), torch.tensor(chance, dtype=torch.float64)
+                torch.tensor(mean, dtype=torch.float64),
+                torch.tensor(series.chance, dtype=torch.float64),
             )
         )
         cells[names[1]] = (

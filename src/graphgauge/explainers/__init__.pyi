@@ -1,5 +1,4 @@
 from .base import BaseExplainer as BaseExplainer
-from .base import Scores as Scores
 from .base import number_occurrences as number_occurrences
 from .base import zero_edge_scores as zero_edge_scores
 from .base import zero_feature_scores as zero_feature_scores
@@ -11,6 +10,9 @@ from .explained_class import LabelsLike as LabelsLike
 from .explained_class import classes_to_explain as classes_to_explain
 from .explained_class import count_classes as count_classes
 from .explained_class import parse_labels as parse_labels
+from .explanations import ExplanationOrigin as ExplanationOrigin
+from .explanations import Explanations as Explanations
+from .explanations import Scores as Scores
 from .gnn_explainer import GNNExplainer as GNNExplainer
 from .gradients import InputXGradient as InputXGradient
 from .gradients import IntegratedGradients as IntegratedGradients

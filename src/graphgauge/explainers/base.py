@@ -9,6 +9,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar
 
@@ -29,25 +30,10 @@ from graphgauge.core import (
 )
 from graphgauge.explainers.edge_score_warnings import warn_about_missing_edge_scores
 from graphgauge.explainers.explained_class import LabelsLike, parse_labels
+from graphgauge.explainers.explanations import ExplanationOrigin, Explanations, Scores
 from graphgauge.explainers.network_checks import check_wrapped_model
 from graphgauge.models import BaseModel, borrow_network, digest_of_network
 from graphgauge.subgraphs import ComputationGraphs, Targets, TargetsLike
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Scores of a batch of computation graphs, packed in the order of their nodes and edges.
-
-    Values for halo nodes, and for edges that cannot affect the target, are ignored.
-
-    Args:
-        feature: Score of each feature of each node (sum of nodes, F), or None if the explainer does
-            not score features.
-        edge: Score of each edge (sum of edges,), or None if the explainer does not score edges.
-    """
-
-    feature: Tensor | None
-    edge: Tensor | None
 
 
 @dataclass(frozen=True)
@@ -60,7 +46,7 @@ class BaseExplainer(ABC):
 
         >>> from dataclasses import dataclass
         >>> import torch, graphgauge as gg
-        >>> from graphgauge.explainers.base import Scores
+        >>> from graphgauge.explainers import Scores
         >>> from torch_geometric.data import Data
         >>> from torch_geometric.nn import GCN
         >>> @dataclass(frozen=True)
@@ -108,7 +94,7 @@ class BaseExplainer(ABC):
 
     def explain(
         self, model: BaseModel, targets: TargetsLike, seed: int = 0, label: LabelsLike = None
-    ) -> list[Xplanation]:
+    ) -> Sequence[Xplanation]:
         """Explain the predictions for all targets in one batch.
 
         Args:
@@ -121,8 +107,9 @@ class BaseExplainer(ABC):
                 target.
 
         Returns:
-            One explanation for each target, in the order of the targets. ``seconds`` of each is its
-            share of the time of the batch, without the time to extract the computation graphs.
+            One explanation for each target, in the order of the targets; see `Explanations`.
+            ``seconds`` of each is its share of the time of the batch, without the time to extract
+            the computation graphs.
 
         Raises:
             BadModel: The network is not wrapped, or the explainer cannot handle it.
@@ -182,7 +169,7 @@ class BaseExplainer(ABC):
 
     def explain_in_session(
         self, model: BaseModel, targets: TargetsLike, seed: int, label: Tensor | None = None
-    ) -> list[Xplanation]:
+    ) -> Sequence[Xplanation]:
         """Do the work of `explain` for callers that have a model session open.
 
         Args:
@@ -202,31 +189,10 @@ class BaseExplainer(ABC):
         prediction = model.pred_continuous(targets)
         with progress_bar(len(graphs), self.name):
             scores = _check_packed_shapes(self.scores(model, graphs, seeds), graphs, self.name)
-        params = self.params
         share = (time.perf_counter() - start) / max(len(graphs), 1)
-        classes = [None] * len(graphs) if label is None else label.tolist()
-        num_nodes, num_edges = graphs.count_lists
-        xs = [
-            Xplanation(
-                target=graph.target,
-                nodes=graph.nodes,
-                edges=graph.edges,
-                num_nodes=graph.num_source_nodes,
-                num_edges=graph.num_source_edges,
-                feature_score=_scores_of_graph(scores.feature, graph.node_slice, num_nodes[k]),
-                edge_score=_scores_of_graph(scores.edge, graph.edge_slice, num_edges[k]),
-                level=model.level,
-                prediction=prediction[k],
-                explainer=self.name,
-                params=params,
-                seed=seed,
-                occurrence=numbered[k][1],
-                seconds=share,
-                network=network,
-                label=classes[k],
-            )
-            for k, graph in enumerate(graphs)
-        ]
+        origin = ExplanationOrigin(model.level, self.name, self.params, seed, share, network)
+        occurrence = [number for _, number in numbered]
+        xs = Explanations(graphs, scores, prediction, occurrence, label, origin)
         _warn_about_nonfinite_scores(self.name, scores, xs)
         return xs
 
@@ -273,12 +239,7 @@ def number_occurrences(targets: list[Target]) -> list[tuple[Target, int]]:
     return numbered
 
 
-def _scores_of_graph(packed: Tensor | None, part: slice, count: int) -> Tensor | None:
-    """Copy the scores of one graph's ``count`` nodes or edges, without those of its halo."""
-    return None if packed is None else packed[part][:count].clone()
-
-
-def _warn_about_nonfinite_scores(name: str, scores: Scores, xs: list[Xplanation]) -> None:
+def _warn_about_nonfinite_scores(name: str, scores: Scores, xs: Explanations) -> None:
     """Warn about NaN and infinite scores."""
     if _all_scores_finite(scores.feature, scores.edge):
         return

@@ -16,8 +16,9 @@ from graphgauge.core import (
     import_object,
     temporary_global_seed,
 )
-from graphgauge.explainers.base import BaseExplainer, Scores
+from graphgauge.explainers.base import BaseExplainer
 from graphgauge.explainers.explained_class import accepts_label
+from graphgauge.explainers.explanations import Scores
 from graphgauge.explainers.sequential import OBJECT_PREFIX, explain_sequentially
 from graphgauge.models import BaseModel
 from graphgauge.subgraphs import ComputationGraph, ComputationGraphs

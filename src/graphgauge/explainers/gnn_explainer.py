@@ -28,9 +28,10 @@ from torch import Tensor
 
 from graphgauge.core import advance_progress
 from graphgauge.execution import GraphBatch
-from graphgauge.explainers.base import BaseExplainer, Scores
+from graphgauge.explainers.base import BaseExplainer
 from graphgauge.explainers.cuda_graphs import ReplayedStep
 from graphgauge.explainers.explained_class import classes_to_explain
+from graphgauge.explainers.explanations import Scores
 from graphgauge.explainers.mask_optimisation import (
     LearnedMask,
     LearnedScores,

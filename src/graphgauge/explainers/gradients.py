@@ -27,12 +27,12 @@ from graphgauge.core import BadSetting, advance_progress
 from graphgauge.execution import DenseFeatures, GraphBatch, TrackedFeatures
 from graphgauge.explainers.base import (
     BaseExplainer,
-    Scores,
     target_output,
     zero_edge_scores,
     zero_feature_scores,
 )
 from graphgauge.explainers.explained_class import classes_to_explain
+from graphgauge.explainers.explanations import Scores
 from graphgauge.explainers.gradient_rules import GradientRules
 from graphgauge.explainers.network_checks import can_mask_messages
 from graphgauge.explainers.parameter_checks import check_explain_output, check_positive_integer

@@ -47,9 +47,10 @@ from torch.nn.functional import softplus
 
 from graphgauge.core import BadSetting, advance_progress
 from graphgauge.execution import GraphBatch
-from graphgauge.explainers.base import BaseExplainer, Scores, target_output
+from graphgauge.explainers.base import BaseExplainer, target_output
 from graphgauge.explainers.cuda_graphs import ReplayedStep
 from graphgauge.explainers.explained_class import classes_to_explain
+from graphgauge.explainers.explanations import Scores
 from graphgauge.explainers.graphmask_baselines import learn_baselines
 from graphgauge.explainers.graphmask_divergence import prediction_divergence, unpredicted_labels
 from graphgauge.explainers.graphmask_pyg import check_gates_are_untrained, score_with_random_gates

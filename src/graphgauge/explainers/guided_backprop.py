@@ -24,7 +24,7 @@ from torch.autograd.function import FunctionCtx
 
 from graphgauge.core import BadSetting, GraphgaugeWarning
 from graphgauge.execution import GraphBatch
-from graphgauge.explainers.base import Scores
+from graphgauge.explainers.explanations import Scores
 from graphgauge.explainers.gradient_rules import (
     ActivationRule,
     GradientRules,

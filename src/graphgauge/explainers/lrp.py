@@ -35,7 +35,7 @@ from torch import Tensor
 
 from graphgauge.core import BadModel, BadSetting
 from graphgauge.execution import GraphBatch
-from graphgauge.explainers.base import Scores
+from graphgauge.explainers.explanations import Scores
 from graphgauge.explainers.gradient_rules import GradientRules
 from graphgauge.explainers.gradients import PlainGradient
 from graphgauge.explainers.lrp_captum import captum_rules

@@ -22,7 +22,8 @@ from graphgauge.execution import (
     ScatteredFeatures,
     TrackedFeatures,
 )
-from graphgauge.explainers.base import Scores, zero_edge_scores, zero_feature_scores
+from graphgauge.explainers.base import zero_edge_scores, zero_feature_scores
+from graphgauge.explainers.explanations import Scores
 from graphgauge.explainers.network_checks import can_mask_messages
 from graphgauge.models import BaseModel, class_log_probabilities
 from graphgauge.subgraphs import ComputationGraphs, ragged_ranges

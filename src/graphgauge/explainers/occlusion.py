@@ -26,12 +26,12 @@ from graphgauge.core import BadModel, BadSetting, advance_progress, budget_bytes
 from graphgauge.execution import BatchFeatures, BatchFunction, GraphBatch
 from graphgauge.explainers.base import (
     BaseExplainer,
-    Scores,
     target_output,
     zero_edge_scores,
     zero_feature_scores,
 )
 from graphgauge.explainers.explained_class import classes_to_explain
+from graphgauge.explainers.explanations import Scores
 from graphgauge.explainers.parameter_checks import check_explain_output, check_positive_integer
 from graphgauge.models import BaseModel
 from graphgauge.subgraphs import ComputationGraphs, pointers_from_counts, ragged_ranges

@@ -17,7 +17,8 @@ from torch import Tensor
 from torch.nn import Module
 
 from graphgauge.core import BadSetting, GraphgaugeError, lookup, temporary_global_seed
-from graphgauge.explainers.base import BaseExplainer, Scores
+from graphgauge.explainers.base import BaseExplainer
+from graphgauge.explainers.explanations import Scores
 from graphgauge.explainers.pyg_algorithms import (
     ALGORITHM_TRAITS,
     AlgorithmTraits,

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import torch
 
-from graphgauge.core import advance_progress, make_generator
-from graphgauge.explainers.base import BaseExplainer, Scores, zero_edge_scores, zero_feature_scores
+from graphgauge.core import advance_progress
+from graphgauge.explainers.base import BaseExplainer
+from graphgauge.explainers.explanations import Scores
 from graphgauge.models import BaseModel
 from graphgauge.subgraphs import ComputationGraphs
 
@@ -35,10 +36,21 @@ class RandomExplainer(BaseExplainer):
 
     def scores(self, model: BaseModel, graphs: ComputationGraphs, seeds: list[int]) -> Scores:
         """Draw scores without running the network."""
-        feature, edge = zero_feature_scores(graphs), zero_edge_scores(graphs)
-        for seed, graph in zip(seeds, graphs, strict=True):
-            stream = make_generator(seed)
-            for score, rows in ((feature, graph.node_slice), (edge, graph.edge_slice)):
-                score[rows] = torch.randn(score[rows].shape, generator=stream).to(score)
+        width = graphs.source.x.size(1)
+        node_ptr, edge_ptr = graphs.pointer_lists
+        feature, edge = torch.empty(node_ptr[-1], width), torch.empty(edge_ptr[-1])
+        stream = torch.Generator()
+        for k, seed in enumerate(seeds):
+            stream.manual_seed(seed)
+            torch.randn(
+                (node_ptr[k + 1] - node_ptr[k], width),
+                generator=stream,
+                out=feature[node_ptr[k] : node_ptr[k + 1]],
+            )
+            torch.randn(
+                edge_ptr[k + 1] - edge_ptr[k],
+                generator=stream,
+                out=edge[edge_ptr[k] : edge_ptr[k + 1]],
+            )
             advance_progress(1)
-        return Scores(feature, edge)
+        return Scores(feature.to(graphs.source.x), edge.to(graphs.source.x))

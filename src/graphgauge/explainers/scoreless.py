@@ -5,6 +5,7 @@ The Evaluator measures their time and records that there are no scores to evalua
 
 import time
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +20,9 @@ from graphgauge.core import (
     progress_bar,
     temporary_global_seed,
 )
-from graphgauge.explainers.base import BaseExplainer, Scores
+from graphgauge.explainers.base import BaseExplainer
 from graphgauge.explainers.explained_class import accepts_label
+from graphgauge.explainers.explanations import Scores
 from graphgauge.models import BaseModel, preserve_network
 from graphgauge.subgraphs import ComputationGraphs
 
@@ -58,7 +60,7 @@ class OtherTaskExplainer(BaseExplainer):
 
     def explain_in_session(
         self, model: BaseModel, targets: Any, seed: int, label: Tensor | None = None
-    ) -> list[Xplanation]:
+    ) -> Sequence[Xplanation]:
         """Explain one target after another."""
         xs = super().explain_in_session(model, targets, seed, label)
         with progress_bar(len(xs), self.name):

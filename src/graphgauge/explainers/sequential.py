@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from graphgauge.core import BadExplanation, Target, advance_progress
-from graphgauge.explainers.base import Scores, zero_edge_scores, zero_feature_scores
+from graphgauge.explainers.base import zero_edge_scores, zero_feature_scores
+from graphgauge.explainers.explanations import Scores
 from graphgauge.models import BaseModel, preserve_network
 from graphgauge.subgraphs import ComputationGraph, ComputationGraphs
 

@@ -77,6 +77,7 @@ from .stability import FeatureStability as FeatureStability
 from .stability import JackknifeEstimate as JackknifeEstimate
 from .stability import edge_stability as edge_stability
 from .stability import feature_stability as feature_stability
+from .stability import half_distance as half_distance
 from .stability import jackknife_over_pairs as jackknife_over_pairs
 from .stability import score_blocks as score_blocks
 from .stability_by_chance import EdgeStabilityCorrected as EdgeStabilityCorrected

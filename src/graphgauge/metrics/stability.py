@@ -41,7 +41,7 @@ def edge_stability(first: Tensor, second: Tensor) -> Tensor:
     tensor([1.])
     """
     check_has_edges(first)
-    return 1 - _half_distance(first, second)
+    return 1 - half_distance(first, second)
 
 
 def feature_stability(first: Tensor, second: Tensor, is_target: Tensor) -> Tensor:
@@ -56,7 +56,7 @@ def feature_stability(first: Tensor, second: Tensor, is_target: Tensor) -> Tenso
     """
     blocks = checked_score_blocks(first, is_target)
     distances = [
-        _half_distance(first[:, block].flatten(1), second[:, block].flatten(1)) for block in blocks
+        half_distance(first[:, block].flatten(1), second[:, block].flatten(1)) for block in blocks
     ]
     return 1 - torch.stack(distances).mean(0)
 
@@ -83,16 +83,23 @@ def check_has_edges(score: Tensor) -> None:
         )
 
 
-def _half_distance(first: Tensor, second: Tensor) -> Tensor:
+def half_distance(first: Tensor, second: Tensor) -> Tensor:
     """Half the distance of the unit vectors; 0 where both are zero, 1/2 where one is.
 
-    (R, n), (R, n) -> (R,)
+    (..., n), (..., n) -> (...)
+
+    Args:
+        first: Vectors of scores.
+        second: The vectors to compare with.
+
+    >>> half_distance(torch.tensor([[2.0, 0.0]]), torch.tensor([[-1.0, 0.0]]))
+    tensor([1.])
     """
     return (unit_rows(first) - unit_rows(second)).norm(dim=-1) / 2
 
 
 def unit_rows(rows: Tensor) -> Tensor:
-    """Rows scaled to length 1; rows of zeros stay.  (R, n)"""
+    """Rows scaled to length 1; rows of zeros stay.  (..., n)"""
     if rows.size(-1) == 0:
         return rows
     # scaled first, because squares of very large or very small scores overflow or vanish
