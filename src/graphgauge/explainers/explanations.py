@@ -111,6 +111,12 @@ class Explanations(Sequence[Xplanation]):
     def __iter__(self) -> Iterator[Xplanation]:
         return (self._explanation(k) for k in range(len(self)))
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other sequence holds the same objects, as lists compare."""
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __add__(self, other: Sequence[Xplanation]) -> list[Xplanation]:
         return [*self, *other]
 
