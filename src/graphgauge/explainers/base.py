@@ -30,7 +30,12 @@ from graphgauge.core import (
 )
 from graphgauge.explainers.edge_score_warnings import warn_about_missing_edge_scores
 from graphgauge.explainers.explained_class import LabelsLike, parse_labels
-from graphgauge.explainers.explanations import ExplanationOrigin, Explanations, Scores
+from graphgauge.explainers.explanations import (
+    ExplanationOrigin,
+    Explanations,
+    Scores,
+    check_ids_in_range,
+)
 from graphgauge.explainers.network_checks import check_wrapped_model
 from graphgauge.models import BaseModel, borrow_network, digest_of_network
 from graphgauge.subgraphs import ComputationGraphs, Targets, TargetsLike
@@ -190,6 +195,7 @@ class BaseExplainer(ABC):
         with progress_bar(len(graphs), self.name):
             scores = _check_packed_shapes(self.scores(model, graphs, seeds), graphs, self.name)
         share = (time.perf_counter() - start) / max(len(graphs), 1)
+        check_ids_in_range(graphs)
         origin = ExplanationOrigin(model.level, self.name, self.params, seed, share, network)
         occurrence = [number for _, number in numbered]
         xs = Explanations(graphs, scores, prediction, occurrence, label, origin)

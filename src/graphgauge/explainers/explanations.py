@@ -14,7 +14,7 @@ from typing import overload
 import torch
 from torch import Tensor
 
-from graphgauge.core import JsonObject, Target, Xplanation
+from graphgauge.core import BadExplanation, JsonObject, Target, Xplanation
 from graphgauge.subgraphs import ComputationGraphs, ragged_ranges
 
 
@@ -164,6 +164,25 @@ class Explanations(Sequence[Xplanation]):
                 label=None if self._label is None else self._label[k],
             )
         return self._made[k]
+
+
+def check_ids_in_range(graphs: ComputationGraphs) -> None:
+    """Raise BadExplanation if an explainer has changed the ids of the graphs that it was shown.
+
+    Args:
+        graphs: The computation graphs of all targets.
+    """
+    source = graphs.source
+    for name, ids, size in (
+        ("nodes", graphs.node, source.num_nodes),
+        ("edges", graphs.edge, source.num_edges),
+    ):
+        if len(ids):
+            least, most = torch.stack(torch.aminmax(ids)).tolist()
+            if least < 0 or most >= size:
+                raise BadExplanation(
+                    f"{name} must lie in 0..{size - 1}, but reach from {least} to {most}."
+                )
 
 
 def _of_graph(packed: Tensor | None, part: slice, count: int) -> Tensor | None:

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from graphgauge.execution import BatchFeatures, GraphBatch
 from graphgauge.perturbation.deletion_curves import CurveLines, GraphEdits
+from graphgauge.perturbation.triton_changes import add_changes, can_use_kernel
 from graphgauge.subgraphs import ComputationGraphs, ragged_ranges
 
 _MAX_CELLS_AT_ONCE = 2**24  #: cells that are compared in one call
@@ -210,6 +211,12 @@ class SubstitutedFeatures(BatchFeatures):
         rows = self.base.linear(weight, bias)
         if not self.order.size(1):
             return rows
+        if can_use_kernel(rows) and (row_of := self._row_of_steps()) is not None:
+            pairs = (self.pair_line, self.pair_block, self.pair_node, self.pair_donor)
+            transposed = weight.detach().double().t().contiguous()
+            rows = rows.contiguous().clone()
+            add_changes(rows, row_of, self.order, pairs, self.source.contiguous(), transposed)
+            return rows
         columns = weight.double().t()
         total = rows.new_zeros(len(self.pair_line), weight.size(0), dtype=torch.float64)
         rows, by_step = rows.clone(), self.step.argsort(stable=True)
@@ -226,6 +233,21 @@ class SubstitutedFeatures(BatchFeatures):
             change = sums[self.pair[chosen], self.step[chosen] - 1 - steps.start]
             rows[at] = (rows[at].double() + change).to(rows.dtype)
         return rows
+
+    def _row_of_steps(self) -> Tensor | None:
+        """The row of the batch that ends at each step of each pair, -1 for none; None if two rows
+        of a pair end at the same step.  (pairs, steps) int32
+        """
+        num_pairs, num_steps = len(self.pair_line), self.order.size(1)
+        if max(self.shape[0], 1) >= 2**31:
+            return None
+        is_changed = self.step > 0
+        key = self.pair[is_changed] * num_steps + self.step[is_changed] - 1
+        row_of = torch.full((num_pairs * num_steps,), -1, dtype=torch.int32, device=key.device)
+        row_of[key] = self.at[is_changed].int()
+        if int((row_of >= 0).sum()) < len(key):
+            return None
+        return row_of.view(num_pairs, num_steps)
 
     def changes(self, steps: slice) -> Tensor:
         """By how much each step changes its column, in each pair; 0 outside the block. (pairs,
