@@ -2,7 +2,7 @@
 
 The scores of one side of R explanations of a target are R rows: of its relevant edges, or of the
 features of its nodes. Rows of different targets have different lengths. To compare them at once,
-targets with rows of the same length are put together (`_groups_of_rows`). On a GPU, where each
+targets with rows of the same length are put together (`groups_of_rows`). On a GPU, where each
 group costs several launches, lengths are rounded up to a power of two, and rows are filled with 0,
 which changes no length of a vector. On a CPU they are not, so that sums keep their bits.
 """
@@ -136,6 +136,13 @@ class RepeatedScores:
         )
         return [self.side == "feature" and not count for count in others.tolist()]
 
+    @property
+    def blocks(self) -> tuple[Tensor, ...]:
+        """The rows that are compared together: all edges; the target's own nodes, and the others.
+        (sum of rows,) bool
+        """
+        return (self.is_own,) if self.side == "edge" else (self.is_own, ~self.is_own)
+
     def of_target(self, k: int) -> tuple[Tensor, Tensor]:
         """The scores of target number k, (R, n, F) or (R, E_rel), and which nodes are its own."""
         assert self.value is not None
@@ -160,19 +167,21 @@ class RepeatedScores:
             return torch.full(shape, torch.nan)
         device = self.value.device
         total, count = self.value.new_zeros(shape), self.value.new_zeros(len(self), 1)
-        blocks = (self.is_own,) if self.side == "edge" else (self.is_own, ~self.is_own)
-        for block in blocks:
-            for target, scores in self._groups_of_rows(block):
+        for block in self.blocks:
+            for target, scores in self.groups_of_rows(block):
                 distance = half_distance(scores[:, first.to(device)], scores[:, second.to(device)])
                 total[target] += distance
                 count[target] += 1
         is_known = torch.tensor([not why for why in self.status], device=device)[:, None]
         return torch.where(is_known & (count > 0), 1 - total / count, torch.nan).cpu()
 
-    def _groups_of_rows(self, block: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    def groups_of_rows(self, block: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Targets with about as many scores in a block, and these scores.
 
-        The block says which of a target's rows count.  (sum of rows,) bool -> (G,), (G, R, n)
+        (sum of rows,) bool -> (G,), (G, R, n)
+
+        Args:
+            block: Which of a target's rows count.
         """
         assert self.value is not None
         device, width = self.value.device, self.value.size(1)

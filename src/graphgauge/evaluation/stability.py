@@ -12,7 +12,7 @@ that likeness is its stability. The corrected twin compares with what permuted s
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -23,9 +23,9 @@ from graphgauge.core import (
     advance_progress,
     budget_bytes,
     derive_seed,
-    make_generator,
 )
 from graphgauge.evaluation.candidate_scores import edge_scores
+from graphgauge.evaluation.chance_similarity import similarities_by_chance
 from graphgauge.evaluation.explanation_set import ChosenClassExplainer
 from graphgauge.evaluation.metric_value import MetricValue, missing_value
 from graphgauge.evaluation.random_comparison import trial_schedule
@@ -35,11 +35,7 @@ from graphgauge.explainers import BaseExplainer, Explanations
 from graphgauge.metrics import (
     StoppingPoints,
     correct_for_chance,
-    edge_stability_by_chance,
-    feature_stability_by_chance,
-    has_permutable_entries,
     jackknife_over_pairs,
-    score_blocks,
     stop_early,
     stop_pairs_early,
 )
@@ -127,17 +123,18 @@ def _check_deterministic(
         explainer, model, targets, 2, settings, derive_seed(seed, "stability", 0)
     ):
         alike = [scores.similarity(*both)[:, 0].tolist() for scores in sides]
+        same = both[0], both[0]
+        chance = [_chance_of_targets(scores, *same, some, settings, seed) for scores in sides]
         for k, target in enumerate(some):
             advance_progress(1)
             series = {scores.side: _SimilaritySeries() for scores in sides}
             cells: dict[str, MetricValue] = {}
-            for scores, values in zip(sides, alike, strict=True):
+            for scores, values, by_chance in zip(sides, alike, chance, strict=True):
                 own = series[scores.side]
                 own.add(scores, k, torch.tensor([values[k]], dtype=torch.float64))
                 if not own.status and values[k] < 1 - _DETERMINISTIC_TOLERANCE:
                     break
-                if settings.twins and not own.status:
-                    own.chance = _similarity_by_chance(scores, k, seed, target, settings, (0, 0))
+                own.chance = by_chance[k]
                 mean = 1.0 if own.status else values[k]
                 cells |= _stability_metric_values(
                     scores.side, own, mean, settings, 1, "deterministic", 0.0
@@ -170,11 +167,13 @@ def _stability_in_pairs(
         ):
             for scores in sides:
                 alike = scores.similarity(first, first + 1)
+                chance = None
+                if start == 0:
+                    chance = _chance_of_targets(scores, first, first + 1, some, settings, seed)
                 for k, target in enumerate(some):
                     own = series[target][scores.side]
                     own.add(scores, k, alike[k])
-                    if start == 0 and settings.twins and not own.status:
-                        own.chance = _similarity_by_chance(scores, k, seed, target, settings)
+                    own.chance = own.chance if chance is None else chance[k]
             finished = _finished_pairs({t: series[t] for t in some}, end, settings)
             done |= finished
             advance_progress(len(finished))
@@ -254,13 +253,13 @@ def _stability_over_all_pairs(
     """All pairs of M explanations."""
     done: dict[Target, dict[str, MetricValue]] = {}
     every = torch.arange(settings.calls)
-    following = tuple(every.roll(-1).tolist())
     for some, sides in _repeat_explanations(
         explainer, model, targets, settings.calls, settings, derive_seed(seed, "stability", 0)
     ):
         for scores in sides:
             rows = [scores.similarity(torch.full_like(every, m), every) for m in every.tolist()]
             matrix = torch.stack(rows, 1)  # (T, M, M)
+            chance = _chance_of_targets(scores, every, every.roll(-1), some, settings, seed)
             for k, target in enumerate(some):
                 own = _SimilaritySeries()
                 own.add(scores, k, matrix[k].flatten())
@@ -269,10 +268,7 @@ def _stability_over_all_pairs(
                     cells |= _stability_metric_values(scores.side, own, 0.0, settings)
                     continue
                 estimate = jackknife_over_pairs(matrix[k])
-                if settings.twins:
-                    own.chance = _similarity_by_chance(
-                        scores, k, seed, target, settings, (tuple(every.tolist()), following)
-                    )
+                own.chance = chance[k]
                 mean, error = float(estimate.mean), float(estimate.error)
                 cells |= _stability_metric_values(
                     scores.side, own, mean, settings, settings.calls, "binomial", error
@@ -328,45 +324,19 @@ def _restrict_to_scope(x: Xplanation, graph: ComputationGraph) -> Xplanation:
     )
 
 
-def _similarity_by_chance(
+def _chance_of_targets(
     scores: RepeatedScores,
-    k: int,
-    seed: int,
-    target: Target,
+    first: Tensor,
+    second: Tensor,
+    targets: Sequence[Target],
     settings: Settings,
-    pairs: tuple[Any, Any] | None = None,
-) -> float:
-    """Mean similarity of pairs after permuting one of each, over all pairs in turn.
-
-    Args:
-        scores: Scores of several targets.
-        k: Number of the target.
-        seed: Seed of the explainer's stability.
-        target: The target.
-        settings: The number of permutations.
-        pairs: Numbers of the explanations of each pair; 0 and 1, 2 and 3 ... by default.
-    """
-    own, is_own = scores.of_target(k)
-    if pairs is None:
-        first, second = own[0::2], own[1::2]
-    else:
-        first, second = (own[torch.tensor(part).view(-1).tolist()] for part in pairs)
-    permutations = settings.permutations
-    number = permutations if len(first) == 1 else 1
-    chosen = torch.arange(permutations // number, device=first.device) % len(first)
-    first, second = first[chosen], second[chosen]
-    blocks = score_blocks(is_own)
-    if not any(
-        bool(has_permutable_entries(first[:, part].flatten(1), second[:, part].flatten(1)))
-        for part in blocks
-    ):
-        return 1.0
-    generator = make_generator(_permutation_seed(seed, target, scores.side))
-    if scores.side == "edge":
-        alike = edge_stability_by_chance(first, second, generator, number)
-    else:
-        alike = feature_stability_by_chance(first, second, is_own, generator, number)
-    return float(alike.double().mean())
+    seed: int,
+) -> list[float]:
+    """The similarity by chance of each target's pairs; NaN where it is not asked for."""
+    if not settings.twins:
+        return [torch.nan] * len(targets)
+    seeds = [_permutation_seed(seed, target, scores.side) for target in targets]
+    return similarities_by_chance(scores, first, second, settings.permutations, seeds)
 
 
 def _permutation_seed(seed: int, target: Target, side: str) -> int:

@@ -80,6 +80,8 @@ from .stability import feature_stability as feature_stability
 from .stability import half_distance as half_distance
 from .stability import jackknife_over_pairs as jackknife_over_pairs
 from .stability import score_blocks as score_blocks
+from .stability import unit_rows as unit_rows
+from .stability_by_chance import LONG_ROW as LONG_ROW
 from .stability_by_chance import EdgeStabilityCorrected as EdgeStabilityCorrected
 from .stability_by_chance import FeatureStabilityCorrected as FeatureStabilityCorrected
 from .stability_by_chance import correct_for_chance as correct_for_chance

@@ -33,7 +33,7 @@ from graphgauge.metrics.stability import (
 )
 
 _CONSTANT_TOLERANCE = 1e-6
-_LONG_ROW = 2**16  #: rows of more scores share one permutation
+LONG_ROW = 2**16  #: rows of more scores share one permutation
 
 
 def edge_stability_by_chance(
@@ -118,7 +118,7 @@ def _permute_rows(rows: Tensor, generator: torch.Generator, number: int) -> Tens
     steps. A rotation of a uniform permutation is a uniform permutation, at a twentieth of the cost
     of twenty draws. Long rows share one permutation, rotated by steps of their own.
     """
-    size, is_long = rows.size(1), rows.size(1) > _LONG_ROW
+    size, is_long = rows.size(1), rows.size(1) > LONG_ROW
     orders = [
         torch.randperm(size, generator=generator, dtype=torch.int32)
         for _ in (rows[:1] if is_long else rows)
