@@ -233,11 +233,13 @@ def test_features_that_stay_unwritten_give_what_written_ones_give(layer, monkeyp
 def test_a_step_that_changes_nothing_is_not_run_again(monkeypatch):
     model, _, edits = sparse_case(GCNConv)
     lines, copies = drawn_lines(edits, 4), []
-    ask = type(model).pred_rows
+    ask = type(model).pred_copies
     monkeypatch.setattr(
         type(model),
-        "pred_rows",
-        lambda self, work, some, kind: copies.append(len(some)) or ask(self, work, some, kind),
+        "pred_copies",
+        lambda self, graphs, of, *rest, **k: (
+            copies.append(len(of)) or ask(self, graphs, of, *rest, **k)
+        ),
     )
     found = predict_curves(model, edits, lines, *all_steps(lines, edits))
     changed = 0

@@ -19,7 +19,6 @@ from .graph_batch import GraphBatch as GraphBatch
 from .graph_batch import copy_if_tensor as copy_if_tensor
 from .graph_copies import CopySizes as CopySizes
 from .graph_copies import GraphCopies as GraphCopies
-from .graph_copies import RunsOfCopies as RunsOfCopies
 from .mask_support import ADVICE_WITHOUT_MASKS as ADVICE_WITHOUT_MASKS
 from .mask_support import edge_score_sources as edge_score_sources
 from .mask_support import list_doubtful_aggregations as list_doubtful_aggregations

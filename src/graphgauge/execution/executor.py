@@ -43,9 +43,6 @@ _FASTEST_BYTES_PER_THREAD = 256 * 2**20
 #: a copy so many times the size of the one whose cost is known is measured itself
 _REMEASURE_RATIO = 2
 
-#: so many copies of a run are measured together, to find out what they share
-_MOST_COPIES_OF_RUN = 16
-
 #: a union that takes so many times the bytes of its copies one by one shows that bytes grow faster
 #: than copies
 _SUPERLINEAR_RATIO = 1.1
@@ -207,8 +204,7 @@ class Executor(NetworkPass):
             return torch.arange(1, len(of) + 1, dtype=torch.float64, device=of.device)
         sizes = copies.sizes(self.align(of))
         cost, budget = self._copy_cost(work, copies, sizes, kind), self._bytes_at_once(of.device)
-        nodes, edges, relevant = (size.double() for size in sizes)
-        each = cost.upper_bounds(nodes, edges, relevant, copies.begins_run())
+        each = cost.upper_bounds(*(size.double() for size in sizes))
         cost = self.costs[kind] = self._joint_cost(work, copies, cost, each, budget)
         return (each / cost.allowance(budget)).clamp(max=1.0).cumsum(0)
 
@@ -241,27 +237,8 @@ class Executor(NetworkPass):
                 (cost.joined * cost.size for cost in self.costs.values() if cost.joined > 1),
                 default=0.0,
             )
-            found = replace(found, joined=max(1.0, joined / max(found.size, 1)))
-            self.costs[kind] = self._with_shared_part(work, copies, found, largest)
+            self.costs[kind] = replace(found, joined=max(1.0, joined / max(found.size, 1)))
         return self.costs[kind]
-
-    def _with_shared_part(
-        self, work: Callable[[GraphBatch], object], copies: GraphCopies, cost: CopyCost, number: int
-    ) -> CopyCost:
-        """``cost`` of copy ``number``, and what share of it the next copies of its run do not need.
-
-        With a bytes for each copy and b for the run, n copies take b + n a.
-        """
-        begins = copies.begins_run()[number + 1 : number + _MOST_COPIES_OF_RUN]
-        fitting = int(self._bytes_at_once(begins.device) // max(cost.total, 1)) - 1
-        length = 1 + min(fitting, int((~begins).long().cumprod(0).sum()))
-        if length < 2:
-            return cost
-        with AllocationCounter() as counted:
-            if self._attempt(work, copies, number, number + length) is None:
-                return cost
-        further = max(0.0, (counted.bytes - cost.total) / (length - 1))
-        return replace(cost, shared=max(0.0, 1 - further / max(cost.total, 1)))
 
     def _joint_cost(
         self,

@@ -49,10 +49,6 @@ class GraphCopies:
         )
         return nodes, edges, relevant
 
-    def begins_run(self) -> Tensor:
-        """Whether each copy shares no work with the copy before it; here none does.  (K,) bool"""
-        return torch.ones_like(self.graph_index, dtype=torch.bool)
-
     @cached_property
     def latest(self) -> dict[int, GraphBatch]:
         """The union that was built last, by its alignment."""
@@ -83,21 +79,6 @@ class GraphCopies:
             self.graphs.num_edges[self.graph_index[number]], union.align
         )
         return union.num_rows, union.edge_index.size(1), int(relevant)
-
-
-@dataclass(frozen=True)
-class RunsOfCopies(GraphCopies):
-    """Copies of which those with the same ``run`` (K,), in rising order, share work: the steps of
-    one line of edits.
-    """
-
-    run: Tensor
-
-    def begins_run(self) -> Tensor:
-        """Whether each copy is the first of its run.  (K,) bool"""
-        is_first = torch.ones_like(self.run, dtype=torch.bool)
-        is_first[1:] = self.run[1:] != self.run[:-1]
-        return is_first
 
 
 def _check_graph_index(of: Tensor, graphs: ComputationGraphs) -> Tensor:

@@ -35,8 +35,6 @@ class CopyCost:
             than its copies one by one.
         square: If unions take more than their copies: bytes of a union of n such copies over n * n;
             else 0.
-        shared: Share of the bytes that copies of one run need only once (see
-            `GraphCopies.begins_run`).
     """
 
     total: int
@@ -45,7 +43,6 @@ class CopyCost:
     relevant: int
     joined: float = 1.0
     square: float = 0.0
-    shared: float = 0.0
 
     @property
     def size(self) -> int:
@@ -68,22 +65,13 @@ class CopyCost:
             min(budget, self.total * self.max_copies_worst_case(budget)) if self.square else budget
         )
 
-    def upper_bounds(
-        self, nodes: Tensor, edges: Tensor, relevant: Tensor, begins_run: Tensor
-    ) -> Tensor:
+    def upper_bounds(self, nodes: Tensor, edges: Tensor, relevant: Tensor) -> Tensor:
         """An upper bound of the cost of copies of other sizes.  (K,)
 
         It holds for any costs a * nodes + b * edges + c * relevant with a, b, c >= 0.
-
-        Args:
-            nodes: Number of nodes of each copy.  (K,)
-            edges: Number of edges of each copy.  (K,)
-            relevant: Number of relevant edges of each copy.  (K,)
-            begins_run: Whether a copy shares nothing with the one before it.  (K,) bool
         """
         sizes = zip((nodes, edges, relevant), (self.nodes, self.edges, self.relevant), strict=True)
-        whole = self.total * torch.stack([size / max(own, 1) for size, own in sizes]).amax(0)
-        return torch.where(begins_run, whole, whole * (1 - self.shared))
+        return self.total * torch.stack([size / max(own, 1) for size, own in sizes]).amax(0)
 
 
 class AllocationCounter(TorchDispatchMode):

@@ -19,14 +19,7 @@ import torch
 from torch import Tensor
 
 from graphgauge.core import GraphgaugeError
-from graphgauge.execution import (
-    BatchFunction,
-    Executor,
-    GraphBatch,
-    GraphCopies,
-    RunsOfCopies,
-    is_out_of_memory,
-)
+from graphgauge.execution import BatchFunction, Executor, GraphBatch, GraphCopies, is_out_of_memory
 from graphgauge.models import FORWARD_ERRORS, BaseModel
 from graphgauge.subgraphs import ComputationGraphs
 
@@ -154,10 +147,7 @@ def predict_curve_points(
             _predict_rows_or_nan(model.executor, copies, edit), copies, edits.kind
         )
     else:
-        steps = RunsOfCopies(edits.graphs, graph[run_line], run_line)
-        prediction = model.pred_rows(
-            lambda union: model.executor.outputs(edit(union)), steps, edits.kind
-        )
+        prediction = model.pred_copies(edits.graphs, graph[run_line], edit, kind=edits.kind)
     return CurvePoints(line, step, prediction[which])
 
 
