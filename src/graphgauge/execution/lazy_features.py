@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_map
 
 from graphgauge.core import BadModel
 from graphgauge.execution.batch_features import BatchFeatures, DenseFeatures
-from graphgauge.execution.row_expressions import ZeroRows, express
+from graphgauge.execution.row_expressions import ZeroRows, express_function
 
 #: what can be asked of features without writing them out
 _METADATA_CALLS = {
@@ -119,7 +119,7 @@ def _answer_unwritten(
         return True, first
     if name in _FACTORIES:
         return True, _new_tensor(features, name, args[1:], kwargs)
-    found = None if kwargs else express(name, [_features_of(value) for value in args])
+    found = None if kwargs else express_function(name, [_features_of(value) for value in args])
     if _is_in_place(name, kwargs):
         return _change_in_place(first, found, func, args[1:], kwargs)
     return (False, None) if found is None else (True, LazyFeatureTensor(found, is_input=False))
@@ -133,7 +133,7 @@ def _answer_for_later_argument(
         return True, args[0].expand(tuple(args[1].features.shape))
     if kwargs or _is_in_place(name, kwargs):
         return False, None
-    found = express(name, [_features_of(value) for value in args])
+    found = express_function(name, [_features_of(value) for value in args])
     return (False, None) if found is None else (True, LazyFeatureTensor(found, is_input=False))
 
 
@@ -195,8 +195,9 @@ def _features_of(value: Any) -> Any:
 
 def _is_matrix(value: object) -> bool:
     """Whether it is an ordinary tensor with two dimensions."""
-    is_plain = isinstance(value, Tensor) and not isinstance(value, LazyFeatureTensor)
-    return is_plain and value.dim() == 2 and value.layout == torch.strided  # type: ignore[attr-defined]
+    if not isinstance(value, Tensor) or isinstance(value, LazyFeatureTensor):
+        return False
+    return value.dim() == 2 and value.layout == torch.strided
 
 
 def _linear_arguments(weight: Tensor, bias: Tensor | None = None) -> tuple[Tensor, Tensor | None]:

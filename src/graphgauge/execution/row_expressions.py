@@ -20,7 +20,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import torch
 from torch import Tensor
@@ -90,15 +90,15 @@ class RowExpression(BatchFeatures):
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
         """The function of the mapped features.  (H, F), (H,) -> (rows, H)"""
-        rows = _project(self, weight, {})
+        rows = _project_rows(self, weight, {})
         return rows if bias is None else rows + bias
 
 
-def _project(features: BatchFeatures, weight: Tensor, known: dict[int, Tensor]) -> Tensor:
+def _project_rows(features: BatchFeatures, weight: Tensor, known: dict[int, Tensor]) -> Tensor:
     """The linear map of an expression; features that come twice are mapped once."""
     if id(features) not in known:
         known[id(features)] = (
-            features.apply(*(_project(one, weight, known) for one in features.inputs))
+            features.apply(*(_project_rows(one, weight, known) for one in features.inputs))
             if isinstance(features, RowExpression)
             else features.linear(weight, None)
         )
@@ -199,7 +199,7 @@ class ScatteredRows(RowExpression):
 # --- from torch functions to expressions ----------------------------------------------------------
 
 
-def express(name: str, args: Sequence[Argument]) -> BatchFeatures | None:
+def express_function(name: str, args: Sequence[Argument]) -> BatchFeatures | None:
     """What a torch function of features is as an expression; None if it is none.
 
     Args:
@@ -208,10 +208,10 @@ def express(name: str, args: Sequence[Argument]) -> BatchFeatures | None:
 
     >>> from graphgauge.execution import DenseFeatures
     >>> x = DenseFeatures(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    >>> express("index_select", [x, 0, torch.tensor([1, 1])]).written
+    >>> express_function("index_select", [x, 0, torch.tensor([1, 1])]).written
     tensor([[3., 4.],
             [3., 4.]])
-    >>> express("relu", [x]) is None
+    >>> express_function("relu", [x]) is None
     True
     """
     build = _EXPRESSIONS.get(name)
@@ -221,42 +221,49 @@ def express(name: str, args: Sequence[Argument]) -> BatchFeatures | None:
         return None
 
 
-def _select(x: Argument, dim: Argument, index: Argument) -> BatchFeatures | None:
+def _select_rows(x: Argument, dim: Argument, index: Argument) -> BatchFeatures | None:
     """``x.index_select(dim, index)``."""
-    is_known = isinstance(x, BatchFeatures) and dim in (0, -2) and _is_index(index)
-    return SelectedRows(x, index) if is_known else None  # type: ignore[arg-type]
+    if isinstance(x, BatchFeatures) and dim in (0, -2) and _is_index(index):
+        return SelectedRows(x, index)
+    return None
 
 
 def _get_item(x: Argument, index: Argument) -> BatchFeatures | None:
     """``x[index]``."""
-    return _select(x, 0, index)
+    return _select_rows(x, 0, index)
 
 
-def _multiply(x: Argument, other: Argument) -> BatchFeatures | None:
+def _multiply_rows(x: Argument, other: Argument) -> BatchFeatures | None:
     """``x * other``, in either order."""
     if not isinstance(x, BatchFeatures):
         x, other = other, x
-    factor = _row_factor(x, other)
-    return None if factor is None else ScaledRows(x, factor)  # type: ignore[arg-type]
+    if isinstance(x, BatchFeatures) and (factor := _row_factor(x, other)) is not None:
+        return ScaledRows(x, factor)
+    return None
 
 
-def _divide(x: Argument, other: Argument) -> BatchFeatures | None:
+def _divide_rows(x: Argument, other: Argument) -> BatchFeatures | None:
     """``x / other``."""
-    factor = _row_factor(x, other)
-    return None if factor is None else ScaledRows(x, factor, divides=True)  # type: ignore[arg-type]
+    if isinstance(x, BatchFeatures) and (factor := _row_factor(x, other)) is not None:
+        return ScaledRows(x, factor, divides=True)
+    return None
 
 
-def _add(x: Argument, other: Argument) -> BatchFeatures | None:
+def _add_rows(x: Argument, other: Argument) -> BatchFeatures | None:
     """``x + other``."""
-    return AddedRows(x, other) if _are_alike(x, other) else None  # type: ignore[arg-type]
+    if isinstance(x, BatchFeatures) and _is_alike(other, x):
+        return AddedRows(x, other)
+    return None
 
 
-def _subtract(x: Argument, other: Argument) -> BatchFeatures | None:
+def _subtract_rows(x: Argument, other: Argument) -> BatchFeatures | None:
     """``x - other``."""
-    return AddedRows(x, other, subtracts=True) if _are_alike(x, other) else None  # type: ignore[arg-type]
+    if isinstance(x, BatchFeatures) and _is_alike(other, x):
+        return AddedRows(x, other, subtracts=True)
+    return None
 
 
-def _negate(x: Argument) -> BatchFeatures | None:
+def _negate_rows(x: Argument) -> BatchFeatures | None:
     """``-x``."""
     return ScaledRows(x, -1.0) if isinstance(x, BatchFeatures) else None
 
@@ -267,56 +274,53 @@ def _scatter_add(
     """``base.scatter_add(dim, index, source)`` with the same index for all columns."""
     if not (isinstance(base, BatchFeatures) and isinstance(source, BatchFeatures)):
         return None
-    is_known = dim in (0, -2) and isinstance(index, Tensor) and index.shape == source.shape
-    if not is_known or not _has_equal_columns(index):  # type: ignore[arg-type]
+    if dim not in (0, -2) or not isinstance(index, Tensor) or index.shape != source.shape:
         return None
-    return ScatteredRows(base, source, index[:, 0])  # type: ignore[index, call-overload]
+    return ScatteredRows(base, source, index[:, 0]) if _has_equal_columns(index) else None
 
 
 def _index_add(
     base: Argument, dim: Argument, index: Argument, source: Argument
 ) -> BatchFeatures | None:
     """``base.index_add(dim, index, source)``."""
-    is_known = isinstance(base, BatchFeatures) and isinstance(source, BatchFeatures)
-    if not is_known or dim not in (0, -2) or not _is_index(index):
+    if not (isinstance(base, BatchFeatures) and isinstance(source, BatchFeatures)):
         return None
-    return ScatteredRows(base, source, index)  # type: ignore[arg-type]
+    return ScatteredRows(base, source, index) if dim in (0, -2) and _is_index(index) else None
 
 
 _EXPRESSIONS: dict[str, Callable[..., BatchFeatures | None]] = {
-    "index_select": _select,
+    "index_select": _select_rows,
     "__getitem__": _get_item,
-    **dict.fromkeys(("mul", "__mul__", "__rmul__", "multiply", "mul_", "__imul__"), _multiply),
-    **dict.fromkeys(("div", "__div__", "__truediv__", "true_divide", "divide", "div_"), _divide),
-    **dict.fromkeys(("add", "__add__", "__radd__", "add_", "__iadd__"), _add),
-    **dict.fromkeys(("sub", "__sub__", "subtract", "sub_", "__isub__"), _subtract),
-    **dict.fromkeys(("neg", "__neg__", "negative"), _negate),
+    **dict.fromkeys(("mul", "__mul__", "__rmul__", "multiply", "mul_", "__imul__"), _multiply_rows),
+    **dict.fromkeys(
+        ("div", "__div__", "__truediv__", "true_divide", "divide", "div_"), _divide_rows
+    ),
+    **dict.fromkeys(("add", "__add__", "__radd__", "add_", "__iadd__"), _add_rows),
+    **dict.fromkeys(("sub", "__sub__", "subtract", "sub_", "__isub__"), _subtract_rows),
+    **dict.fromkeys(("neg", "__neg__", "negative"), _negate_rows),
     **dict.fromkeys(("scatter_add", "scatter_add_"), _scatter_add),
     **dict.fromkeys(("index_add", "index_add_"), _index_add),
 }
 
 
-def _is_index(index: Argument) -> bool:
+def _is_index(index: Argument) -> TypeGuard[Tensor]:
     """Whether it holds numbers of rows."""
     return isinstance(index, Tensor) and index.dim() == 1 and index.dtype == torch.int64
 
 
-def _are_alike(x: Argument, other: Argument) -> bool:
-    """Whether both are features of the same shape and type."""
+def _is_alike(other: Argument, x: BatchFeatures) -> TypeGuard[BatchFeatures]:
+    """Whether ``other`` are features of the same shape and type as ``x``."""
     return (
-        isinstance(x, BatchFeatures)
-        and isinstance(other, BatchFeatures)
+        isinstance(other, BatchFeatures)
         and x.shape == other.shape
         and x.like.dtype == other.like.dtype
     )
 
 
-def _row_factor(x: Argument, other: Argument) -> RowFactor | None:
+def _row_factor(x: BatchFeatures, other: Argument) -> RowFactor | None:
     """``other`` as a factor of the rows of ``x``; None if it differs between columns."""
-    if not isinstance(x, BatchFeatures) or isinstance(other, (bool, BatchFeatures)):
-        return None
     if isinstance(other, (int, float)):
-        return other
+        return None if isinstance(other, bool) else other
     if not isinstance(other, Tensor) or other.dim() > 2 or other.is_complex():
         return None
     if torch.promote_types(other.dtype, x.like.dtype) != x.like.dtype:
