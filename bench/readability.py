@@ -23,6 +23,7 @@ from pathlib import Path
 PACKAGE = "graphgauge"
 LONGEST_FILE, LONGEST_LINE = 350, 100
 FOLDERS_OF_LINES = ("src", "tests", "bench", "docs")
+_STORED_FOLDERS = {"fixtures", "stored"}  #: of the tests, with files that the package wrote
 MOST_MODULES = 3  #: that may define the same name without being listed
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -214,12 +215,12 @@ def imported_names(module: Module) -> Iterator[tuple[str, str, str]]:
 def long_lines(checkout: Path, folder: str) -> list[str]:
     """The places of all lines of Python and Markdown over `LONGEST_LINE` characters.
 
-    Files that earlier versions wrote (``tests/fixtures``) are left as they are.
+    Files that the package itself wrote are left as they are.
     """
     return [
         f"{path.relative_to(checkout)}:{number}"
         for path in sorted((checkout / folder).rglob("*"))
-        if path.suffix in (".py", ".pyi", ".md") and "fixtures" not in path.parts
+        if path.suffix in (".py", ".pyi", ".md") and not _STORED_FOLDERS.intersection(path.parts)
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if len(line) > LONGEST_LINE
     ]
