@@ -131,7 +131,7 @@ def test_killed_at_once_the_log_is_whole_and_goes_on(tmp_path):
         assert again.append([{"what": "start"}])[0].number == 5
 
 
-def wishes(project, **changes):
+def serve_options(project, **changes):
     usual = {
         "decision": None,
         "allowed": (),
@@ -156,13 +156,13 @@ def wishes(project, **changes):
 )
 def test_what_cannot_be_served_is_told_before_anything_listens(tmp_path, changes, error, message):
     with pytest.raises(error, match=message):
-        _run_serve(wishes(write_project(tmp_path), **changes), Notifier(quiet=True))
+        _run_serve(serve_options(write_project(tmp_path), **changes), Notifier(quiet=True))
 
 
 def test_a_missing_extra_is_named_with_its_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fastapi", None)
     with pytest.raises(MissingExtra, match=r'pip install "graphgauge\[serve\]"'):
-        _run_serve(wishes(Path("not read.yaml")), Notifier(quiet=True))
+        _run_serve(serve_options(Path("not read.yaml")), Notifier(quiet=True))
 
 
 def test_the_token_comes_from_the_environment_then_from_the_file(tmp_path):

@@ -30,7 +30,7 @@ class _ServeOptions:
     rate: float
 
 
-def _run_serve(wishes: _ServeOptions, tell: Notifier) -> None:
+def _run_serve(options: _ServeOptions, tell: Notifier) -> None:
     """Check everything that can be checked, then serve until told to stop."""
     from graphgauge.serve import (
         Settings,
@@ -43,19 +43,19 @@ def _run_serve(wishes: _ServeOptions, tell: Notifier) -> None:
     )
 
     check_serve_extra()
-    project = Project.read(wishes.config)
+    project = Project.read(options.config)
     settings = Settings(
-        host=wishes.host,
-        port=wishes.port,
-        hosts=wishes.hosts,
-        budget_ms=wishes.budget_ms,
-        rate=wishes.rate,
+        host=options.host,
+        port=options.port,
+        hosts=options.hosts,
+        budget_ms=options.budget_ms,
+        rate=options.rate,
         seed=project.config.seed,
     )
-    wanted, where = resolve_token(settings, wishes.token_file, os.environ)
-    if warning := check_exposure(wanted, wishes.expose):
+    wanted, where = resolve_token(settings, options.token_file, os.environ)
+    if warning := check_exposure(wanted, options.expose):
         tell(f"graphgauge: {warning}")
-    decision = None if wishes.decision is None else Decision.read(wishes.decision)
+    decision = None if options.decision is None else Decision.read(options.decision)
     if decision is None:
         tell(
             "graphgauge: note: no --decision was given, so every answer says that its explainer "
@@ -63,12 +63,12 @@ def _run_serve(wishes: _ServeOptions, tell: Notifier) -> None:
         )
     service = service_from_project(
         project,
-        wishes.audit,
+        options.audit,
         wanted,
         decision=decision,
-        allowed=wishes.allowed,
-        fallback=find_explainer(wishes.fallback),
-        force=wishes.force,
+        allowed=options.allowed,
+        fallback=find_explainer(options.fallback),
+        force=options.force,
     )
     if where == "random":
         # the one place where it is shown: nobody could ask otherwise
@@ -119,7 +119,7 @@ def serve_command(
     """Explain predictions of your own model over HTTP. The token is in GRAPHGAUGE_TOKEN, in
     --token-file, or made and shown.
     """
-    wishes = _ServeOptions(
+    options = _ServeOptions(
         config=config,
         decision=decision,
         allowed=tuple(allow or ()),
@@ -134,4 +134,4 @@ def serve_command(
         budget_ms=budget_ms,
         rate=rate,
     )
-    _run_serve(wishes, Notifier(quiet))
+    _run_serve(options, Notifier(quiet))

@@ -25,7 +25,7 @@ _BODY_GRACE_SECONDS = 1.0  #: seconds after which a body that was refused must b
 
 
 def timeout_protocol(settings: Settings) -> "type[H11Protocol]":
-    """Uvicorn's protocol with the clock."""
+    """Uvicorn's protocol with time limits for the parts of a request."""
     import h11
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -34,37 +34,37 @@ def timeout_protocol(settings: Settings) -> "type[H11Protocol]":
         h11.SEND_BODY: settings.body_ms / 1000 + _BODY_GRACE_SECONDS,
     }
 
-    class Patient(H11Protocol):
-        """A connection that ends when its request does not come."""
+    class TimeoutProtocol(H11Protocol):
+        """A connection that is closed if its request does not arrive in time."""
 
-        owed: Any = None  #: what h11 says the caller does
-        clock: asyncio.TimerHandle | None = None
+        awaited: Any = None  #: the part of a request that h11 waits for
+        timer: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            """The caller owes a head."""
+            """Wait for the head of a request."""
             super().connection_made(transport)
-            self.look()
+            self.update_timer()
 
         def data_received(self, data: bytes) -> None:
-            """Something came: is it all?"""
+            """Wait for the next part, if this one is complete."""
             super().data_received(data)
-            self.look()
+            self.update_timer()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            """Nothing is owed any more."""
-            self.wind(None)
+            """Wait for nothing any more."""
+            self.set_timer(None)
             super().connection_lost(exc)
 
-        def look(self) -> None:
-            """Start the clock of what is owed now, unless it runs already."""
-            if self.conn.their_state is not self.owed:
-                self.owed = self.conn.their_state
-                self.wind(seconds.get(self.owed))
+        def update_timer(self) -> None:
+            """Start the timer of the part that is awaited now, unless it runs already."""
+            if self.conn.their_state is not self.awaited:
+                self.awaited = self.conn.their_state
+                self.set_timer(seconds.get(self.awaited))
 
-        def wind(self, time: float | None) -> None:
-            """Stop the clock; start it with a time."""
-            if self.clock is not None:
-                self.clock.cancel()
-            self.clock = None if time is None else self.loop.call_later(time, self.transport.abort)
+        def set_timer(self, time: float | None) -> None:
+            """Stop the timer; start it again if a time is given."""
+            if self.timer is not None:
+                self.timer.cancel()
+            self.timer = None if time is None else self.loop.call_later(time, self.transport.abort)
 
-    return Patient
+    return TimeoutProtocol
