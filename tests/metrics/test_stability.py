@@ -250,7 +250,7 @@ def test_pairs_with_supports_of_their_own_are_permuted_as_those_that_share_one()
 
 @pytest.mark.parametrize("number", [1, 3])
 def test_long_rows_share_a_permutation_that_is_turned_for_each(number, monkeypatch):
-    monkeypatch.setattr(stability_by_chance, "_LONG_ROW", 6)
+    monkeypatch.setattr(stability_by_chance, "LONG_ROW", 6)
     rows = torch.stack([torch.arange(7), torch.arange(7) + 100])
     order = torch.randperm(
         7, generator=(generator := torch.Generator().manual_seed(3)), dtype=torch.int32
@@ -271,7 +271,7 @@ def test_chance_of_long_rows_is_that_of_short_ones(monkeypatch):
         2, 400, 200, generator=torch.Generator().manual_seed(0), dtype=torch.float64
     ).abs()
     apart = edge_stability_by_chance(first, second, torch.Generator().manual_seed(1))
-    monkeypatch.setattr(stability_by_chance, "_LONG_ROW", 100)
+    monkeypatch.setattr(stability_by_chance, "LONG_ROW", 100)
     shared = edge_stability_by_chance(first, second, torch.Generator().manual_seed(1))
     spread = float(apart.std() / 400**0.5)
     assert abs(float(apart.mean() - shared.mean())) < 4 * 2**0.5 * spread
