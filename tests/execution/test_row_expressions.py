@@ -132,6 +132,17 @@ def by_hand(x, edge_index):
     return total / count.clamp(min=1).unsqueeze(1)
 
 
+class BesideItsNeighbours(nn.Module):
+    """Each node's features beside the mean of its neighbours', in one linear map."""
+
+    def __init__(self):
+        super().__init__()
+        self.project = nn.Linear(2 * FEATURES, 3)
+
+    def forward(self, x, edge_index):
+        return self.project(torch.cat([x, by_hand(x, edge_index)], dim=-1))
+
+
 class Late(nn.Module):
     """Features are spread, and projected at the end."""
 
@@ -156,6 +167,7 @@ AGGREGATING_FIRST = {
     "LE": lambda: LEConv(FEATURES, 3),
     "APPNP": lambda: Late(APPNP(K=3, alpha=0.1)),
     "by hand": lambda: Late(by_hand),
+    "joined": BesideItsNeighbours,
 }
 
 
@@ -212,6 +224,8 @@ def test_factors_of_messages_are_differentiated():
         lambda x: 1 / x,
         lambda x: 1 - x,
         lambda x: torch.cat([x, x]),
+        lambda x: torch.cat([x, x], 1).relu(),
+        lambda x: torch.cat([x, x[:, :1]], dim=1).sum(0),
         lambda x: x.index_select(1, torch.tensor([0, 3])),
         lambda x: x.new_ones(len(x)),
         lambda x: x.new_zeros(3, 2),

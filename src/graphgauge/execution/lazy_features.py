@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_map
 
 from graphgauge.core import BadModel
 from graphgauge.execution.batch_features import BatchFeatures, DenseFeatures
-from graphgauge.execution.row_expressions import ZeroRows, express_function
+from graphgauge.execution.row_expressions import ZeroRows, express_function, join_columns
 
 #: what can be asked of features without writing them out
 _METADATA_CALLS = {
@@ -42,6 +42,7 @@ _METADATA_CALLS = {
 _FACTORIES = ("new_zeros", "new_ones", "new_full", "new_empty", "new_tensor")
 #: functions whose second argument is the transposed weight of a linear map
 _PRODUCTS = ("matmul", "mm", "__matmul__")
+_JOINS = ("cat", "concat", "concatenate")
 _IN_PLACE_OPERATORS = ("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__")
 
 
@@ -129,11 +130,25 @@ def _answer_for_later_argument(
     name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[bool, Any]:
     """As `_answer_unwritten`, where the first argument is an ordinary tensor or a number."""
+    if name in _JOINS and isinstance(args[0], Sequence):
+        return _join(args[0], *args[1:], **kwargs)
     if name == "expand_as" and isinstance(args[1], LazyFeatureTensor):
         return True, args[0].expand(tuple(args[1].features.shape))
     if kwargs or _is_in_place(name, kwargs):
         return False, None
     found = express_function(name, [_features_of(value) for value in args])
+    return (False, None) if found is None else (True, LazyFeatureTensor(found, is_input=False))
+
+
+def _join(
+    tensors: Sequence[Any], dim: Any = 0, axis: Any = None, out: Any = None
+) -> tuple[bool, Any]:
+    """``torch.cat(tensors, dim)`` of features and of matrices that were computed from them."""
+    parts = [
+        DenseFeatures(value) if _is_matrix(value) else _features_of(value) for value in tensors
+    ]
+    is_known = out is None and all(isinstance(part, BatchFeatures) for part in parts)
+    found = join_columns(parts, dim if axis is None else axis) if is_known else None
     return (False, None) if found is None else (True, LazyFeatureTensor(found, is_input=False))
 
 

@@ -61,6 +61,38 @@ class ZeroRows(BatchFeatures):
         return rows if bias is None else rows + bias
 
 
+@dataclass(frozen=True, eq=False)
+class JoinedColumns(BatchFeatures):
+    """Several features side by side: those of a node, and the mean of its neighbours'.
+
+    A linear map of them is the sum of linear maps, each with its own columns of the weight.
+    """
+
+    parts: tuple[BatchFeatures, ...]
+
+    @property
+    def like(self) -> Tensor:
+        """A tensor of the same type and device."""
+        return self.parts[0].like
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The rows of each part, and the columns of all."""
+        return self.parts[0].shape[0], sum(part.shape[1] for part in self.parts)
+
+    @cached_property
+    def written(self) -> Tensor:
+        """The columns of all parts."""
+        return torch.cat([part.written for part in self.parts], 1)
+
+    def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The sum of the parts' linear maps."""
+        columns = weight.split([part.shape[1] for part in self.parts], 1)
+        maps = zip(self.parts, columns, strict=True)
+        rows = torch.stack([part.linear(own, None) for part, own in maps]).sum(0)
+        return rows if bias is None else rows + bias
+
+
 class RowExpression(BatchFeatures):
     """A linear function of the rows of other features."""
 
@@ -219,6 +251,19 @@ def express_function(name: str, args: Sequence[Argument]) -> BatchFeatures | Non
         return None if build is None else build(*args)
     except TypeError:  # called in a way that is not known here
         return None
+
+
+def join_columns(parts: Sequence[BatchFeatures], dim: int) -> BatchFeatures | None:
+    """What ``torch.cat(parts, dim)`` is as features; None if it joins no columns.
+
+    Args:
+        parts: The features.
+        dim: The dimension along which they are joined.
+    """
+    shapes = {part.shape[0] for part in parts}
+    types = {part.like.dtype for part in parts}
+    is_known = dim in (1, -1) and len(shapes) == 1 and len(types) == 1
+    return JoinedColumns(tuple(parts)) if is_known else None
 
 
 def _select_rows(x: Argument, dim: Argument, index: Argument) -> BatchFeatures | None:
