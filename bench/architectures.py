@@ -15,8 +15,8 @@ import pstats
 import time
 
 import torch
+from cora import random_citations
 from torch import Tensor, nn
-from torch_geometric.data import Data
 from torch_geometric.nn import (
     APPNP,
     BatchNorm,
@@ -105,16 +105,6 @@ NETWORKS = {
 }
 
 
-def citeseer_sized() -> Data:
-    """A random graph with the numbers of CiteSeer."""
-    random = make_generator(0)
-    ends = torch.randint(NODES, (2, LINKS), generator=random)
-    ends = ends[:, ends[0] != ends[1]]
-    edge_index = torch.cat([ends, ends.flip(0)], dim=1).unique(dim=1)
-    words = torch.randint(FEATURES, (NODES, WORDS), generator=random)
-    return Data(x=torch.zeros(NODES, FEATURES).scatter_(1, words, 1.0), edge_index=edge_index)
-
-
 def untrained_network(name: str) -> nn.Module:
     """A network with random weights, the same each time."""
     with temporary_global_seed(0):
@@ -137,7 +127,7 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true", help="print what takes the time")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    data = citeseer_sized()
+    data = random_citations(NODES, LINKS, FEATURES, WORDS)
     chosen = torch.randperm(data.num_nodes, generator=make_generator(1))[: options.targets]
     targets, reference = chosen.tolist(), 0.0
     print(f"{options.targets} targets, {options.threads} threads, torch {torch.__version__}")

@@ -44,12 +44,19 @@ def cora(device: str = "cpu") -> tuple[Net, Data]:
 
 def cora_sized() -> Data:
     """A random graph with Cora's numbers."""
+    return random_citations(NODES, LINKS, FEATURES, WORDS)
+
+
+def random_citations(nodes: int, links: int, features: int, words: int) -> Data:
+    """A random graph whose links are edges in both directions, and of whose features each node has
+    ``words``.
+    """
     random = make_generator(0)
-    ends = torch.randint(NODES, (2, LINKS), generator=random)
+    ends = torch.randint(nodes, (2, links), generator=random)
     ends = ends[:, ends[0] != ends[1]]
     edge_index = torch.cat([ends, ends.flip(0)], dim=1).unique(dim=1)
-    words = torch.randint(FEATURES, (NODES, WORDS), generator=random)
-    return Data(x=torch.zeros(NODES, FEATURES).scatter_(1, words, 1.0), edge_index=edge_index)
+    drawn = torch.randint(features, (nodes, words), generator=random)
+    return Data(x=torch.zeros(nodes, features).scatter_(1, drawn, 1.0), edge_index=edge_index)
 
 
 def untrained() -> Net:
