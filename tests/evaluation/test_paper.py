@@ -728,6 +728,11 @@ MOVES = {
         {"flip": 2.0},
         ["edge_ec", "edge_pertinence", "feature_ec", "feature_pertinence"],
     ),
+    "flip_unit": (
+        "link_values",
+        {"flip_unit": "absolute"},
+        ["edge_ec", "edge_pertinence", "feature_ec", "feature_pertinence"],
+    ),
     "tolerance": (
         "node_classes",
         {"tolerance": 0.05},
@@ -799,6 +804,16 @@ def test_every_setting_moves_the_numbers_that_it_is_about_and_no_others(name):
     }
     assert moved
     assert all(metric.startswith(tuple(about)) for metric in moved)
+
+
+@pytest.mark.parametrize("task", ["node_values", "graph_values"])
+def test_an_absolute_flip_threshold_is_in_the_unit_of_the_predictions(task):
+    found = study(task, "SAGE", flip=0.15, flip_unit="absolute")
+    check_curves(found)
+    in_units = study(task, "SAGE", flip=0.15 / found.evaluator.model.spread)
+    assert {
+        key: cell.value for key, cell in found.cells.items() if not key[2].startswith("time")
+    } == {key: cell.value for key, cell in in_units.cells.items() if not key[2].startswith("time")}
 
 
 def test_every_setting_is_known_to_move_numbers_or_not_to():

@@ -71,7 +71,8 @@ class Question:
                 or way == 0
                 or (now > first) == (way > 0)
             )
-            return is_there and abs(now - first) > self.settings.flip * self.spread
+            unit = {"sd": self.spread, "absolute": 1.0}[self.settings.flip_unit]
+            return is_there and abs(now - first) > self.settings.flip * unit
         label = first.index(max(first))
         return (
             max(p for c, p in enumerate(now) if c != label) - now[label] > self.settings.tolerance

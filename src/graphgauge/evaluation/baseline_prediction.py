@@ -44,11 +44,12 @@ class BaselinePrediction:
             # where all predictions are equal, rounding is no change
             is_constant = model.spread <= model.tolerance()
             noise = model.tolerance() if is_constant else 0.0
+            unit = model.spread if settings.flip_unit == "sd" else 1.0
             return BaselinePrediction(
                 prediction,
                 prediction,
                 None,
-                width=max(settings.flip * model.spread, noise),
+                width=max(settings.flip * unit, noise),
                 tolerance=max(settings.tolerance * model.spread, noise),
                 direction=_value_direction(settings),
             )

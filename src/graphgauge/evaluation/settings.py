@@ -24,6 +24,7 @@ Order: TypeAlias = Literal["signed", "magnitude"]
 Direction: TypeAlias = Literal["paper", "any", "down", "up", "towards_reference"]
 RegressionCurve: TypeAlias = Literal["raw", "towards", "abs"]
 Pooling: TypeAlias = Literal["max", "sum", "mean", "abs_max"]
+FlipUnit: TypeAlias = Literal["sd", "absolute"]
 RandomOrders: TypeAlias = Literal["candidates", "blocks"]
 EarlyStop: TypeAlias = Literal["paper", "betting", "none"]
 StabilityForm: TypeAlias = Literal["pairs", "binomial", "none"]
@@ -39,10 +40,13 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "regression_curve": get_args(RegressionCurve),
     "pooling": get_args(Pooling),
     "random_orders": get_args(RandomOrders),
+    "flip_unit": get_args(FlipUnit),
     "early_stop": get_args(EarlyStop),
     "stability": get_args(StabilityForm),
     "headline": get_args(Headline),
 }
+#: settings that are newer than stored runs, and what these runs had: so their digests stay the same
+_LATER_SETTINGS = {"flip_unit": "sd"}
 #: directions that order, curve and EC of values follow together
 _DIRECTIONS = ("any", "down", "up", "towards_reference")
 
@@ -57,6 +61,7 @@ class SettingChanges(TypedDict, total=False):
     order: Order
     cap: int
     flip: float
+    flip_unit: FlipUnit
     tolerance: float
     direction: Direction
     regression_curve: RegressionCurve
@@ -94,8 +99,10 @@ class Settings:
         removal_unit: "directed": one edge; "undirected": both directions go together.
         order: "signed": highest score first; "magnitude": largest absolute score first.
         cap: The largest number of edits.
-        flip: A value has changed when it moved by more than this many SD of predictions (inferred,
-            the paper does not say).
+        flip: A value has changed when it moved by more than this (inferred, the paper does not
+            say). Of regression only.
+        flip_unit: What ``flip`` counts: "sd", standard deviations of the predictions; "absolute",
+            the unit of the predictions themselves, such as euros.
         tolerance: Smaller differences are ties; of a probability, or of the SD of predictions.
         direction: Of regression: which way edits are to move values, in order, curve and EC alike;
             "paper": as ``regression_curve`` says.
@@ -138,6 +145,7 @@ class Settings:
     order: Order = "signed"
     cap: int = 100
     flip: float = 0.2
+    flip_unit: FlipUnit = "sd"
     tolerance: float = 1e-6
     direction: Direction = "paper"
     regression_curve: RegressionCurve = "raw"
@@ -199,8 +207,11 @@ class Settings:
         return sides[self.sides]
 
     def record(self) -> JsonObject:
-        """As plain data."""
-        return {**asdict(self), "trials": list(self.trials)}
+        """As plain data, without what `_LATER_SETTINGS` says."""
+        values = {**asdict(self), "trials": list(self.trials)}
+        return {
+            name: value for name, value in values.items() if value != _LATER_SETTINGS.get(name, ...)
+        }
 
     @property
     def digest(self) -> str:

@@ -138,6 +138,7 @@ _INFLUENTIAL_SETTINGS = (
     "order",
     "cap",
     "flip",
+    "flip_unit",
     "regression_curve",
     "pooling",
     "medoids",
