@@ -33,10 +33,13 @@ from .paper.cost import Effort as Effort
 from .paper.cost import effort as effort
 from .paper.early_stopping import StoppingRule as StoppingRule
 from .paper.grid_search import GridSearch as GridSearch
+from .paper.grid_search import PairBatchTraining as PairBatchTraining
 from .paper.grid_search import SearchResult as SearchResult
 from .paper.grid_search import search_grid as search_grid
+from .paper.grid_search import train_on_pair_batches as train_on_pair_batches
 from .paper.model_accuracy import SCORED_PARTS as SCORED_PARTS
 from .paper.network_files import write_network as write_network
+from .paper.pair_batches import PairBatches as PairBatches
 from .paper.published_numbers import TABLE_COLUMNS as TABLE_COLUMNS
 from .paper.published_numbers import table_1_of_the_paper as table_1_of_the_paper
 from .paper.table import Table1 as Table1

@@ -30,6 +30,7 @@ from graphgauge.datasets import Architecture, decoder_name, edge_inputs, task_la
 
 _MOSTLY_ZERO = 0.1  #: features filled less than this are kept sparse
 _ATTENTION_SLOPE = 0.2  #: of the leaky ReLU inside GATConv
+_PairIndex = tuple[slice | Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -143,20 +144,23 @@ class NetworkStack:
             if part.pairs is not None
         }
 
-    def outputs(self, theta: Tensor, part: str, keep: Tensor | None = None) -> Tensor:
+    def outputs(
+        self, theta: Tensor, part: str, keep: Tensor | None = None, rows: Tensor | None = None
+    ) -> Tensor:
         """Outputs for the labelled nodes or pairs of a part.  (K, T) -> (K, n) or (K, n, C)
 
         Args:
             theta: Parameters of the networks.  (K, T)
             part: Name of the part.
             keep: Factors of dropout.  (K, N, D)
+            rows: For each network, the positions of the pairs in the part; by default all.  (K, n)
         """
         weight = self.parameters.named(theta)
         hidden = self.first(weight)
         hidden = relu(hidden) if self.plan.rectifier == "relu" else leaky_relu(hidden)
         hidden = hidden if keep is None else hidden * keep
         z = self.spread(weight, "second", hidden @ weight["second.lin.weight"].transpose(1, 2))
-        return self.decode(weight, z, part)
+        return self.decode(weight, z, part, rows)
 
     def first(self, weight: dict[str, Tensor]) -> Tensor:
         """The first convolution.  (K, N, D)"""
@@ -203,28 +207,56 @@ class NetworkStack:
             logit = logit + by_edge @ self.inputs.edge_value.t()
         return _grouped_softmax(leaky_relu(logit, _ATTENTION_SLOPE), head, h.size(1))
 
-    def decode(self, weight: dict[str, Tensor], z: Tensor, part: str) -> Tensor:
+    def decode(
+        self, weight: dict[str, Tensor], z: Tensor, part: str, rows: Tensor | None = None
+    ) -> Tensor:
         """From embeddings (K, N, D) to outputs for the rows of a part.  (K, n) or (K, n, C)"""
         if self.plan.decoder == "none":
-            rows = z[:, self.inputs.part[part].node]
-            return rows if self.plan.classes else rows[..., 0]
+            nodes = z[:, self.inputs.part[part].node]
+            return nodes if self.plan.classes else nodes[..., 0]
         pairs = self.pairs[part]
         if self.plan.decoder == "sum":
-            return z[:, pairs.places.row, 0] + z[:, pairs.places.col, 0]
+            u, v = _pair_index(pairs.places, rows)
+            return (z[u] + z[v])[..., 0]
         if self.plan.decoder == "inner_product":
-            product = edge_dots(pairs, z, z)
+            product = _pair_dots(pairs, rows, z, z)
             return product + weight["decoder.bias"] if self.plan.decoder_bias else product
         each = [
-            edge_dots(pairs, z * row[:, None], z)
+            _pair_dots(pairs, rows, z * row[:, None], z)
             for row in weight["decoder.linear.weight"].unbind(1)
         ]
         return torch.stack(each, -1) + weight["decoder.linear.bias"][:, None]
 
-    def losses(self, theta: Tensor, part: str, keep: Tensor | None = None) -> Tensor:
-        """Mean loss of each network on a part of the labels.  (K,)"""
+    def losses(
+        self, theta: Tensor, part: str, keep: Tensor | None = None, rows: Tensor | None = None
+    ) -> Tensor:
+        """Mean loss of each network on a part of the labels, or on some pairs of it.  (K,)"""
+        label = self.inputs.part[part].label
         return _network_losses(
-            self.outputs(theta, part, keep), self.inputs.part[part].label, self.plan.classes
+            self.outputs(theta, part, keep, rows),
+            label if rows is None else label[rows],
+            self.plan.classes,
         )
+
+
+def _pair_index(places: SparsePattern, rows: Tensor | None) -> tuple[_PairIndex, _PairIndex]:
+    """Where the two nodes of each pair are in (K, N, D): of all pairs, or of the pairs ``rows`` of
+    each network.  (K, n)
+    """
+    if rows is None:
+        return (slice(None), places.row), (slice(None), places.col)
+    network = torch.arange(len(rows), device=rows.device)[:, None]
+    return (network, places.row[rows]), (network, places.col[rows])
+
+
+def _pair_dots(pairs: BlockDiagonal, rows: Tensor | None, g: Tensor, h: Tensor) -> Tensor:
+    """Inner products of the ends of pairs. A batch of pairs is small, so its rows of g and h are
+    copied.  (K, N, D), (K, N, D) -> (K, n)
+    """
+    if rows is None:
+        return edge_dots(pairs, g, h)
+    u, v = _pair_index(pairs.places, rows)
+    return (g[u] * h[v]).sum(2)
 
 
 def _grouped_softmax(logit: Tensor, group: Tensor, num_groups: int) -> Tensor:
@@ -240,8 +272,8 @@ def _grouped_softmax(logit: Tensor, group: Tensor, num_groups: int) -> Tensor:
 
 
 def _network_losses(output: Tensor, label: Tensor, classes: int) -> Tensor:
-    """Cross entropy of classes (one logit: binary), or mean squared error of values.  (K, n) or (K,
-    n, C) -> (K,)
+    """Cross entropy of classes (one logit: binary), or mean squared error of values, with labels
+    (n,) or (K, n).  (K, n) or (K, n, C) -> (K,)
     """
     if output.dim() == 3:
         chosen = output.log_softmax(2).gather(2, label.expand(len(output), -1)[..., None])

@@ -9,6 +9,9 @@ points of one hidden size are trained together (training.py).
 
 A search can be interrupted: after each stack of networks its rows are written to one file, and the
 same command continues from there.
+
+Training on batches of pairs (pair_batches.py) takes too long for a search, so one point is trained
+with five seeds.
 """
 
 import json
@@ -23,6 +26,7 @@ from torch_geometric.data import Data
 
 from graphgauge.benchmark.paper.early_stopping import StoppingRule
 from graphgauge.benchmark.paper.model_accuracy import SCORED_PARTS, score_parts
+from graphgauge.benchmark.paper.pair_batches import PairBatches
 from graphgauge.benchmark.paper.training import TrainedNetwork, TrainingRecipe, train_networks
 from graphgauge.core import BadFile, BadSetting, JsonObject, progress_bar
 from graphgauge.datasets import (
@@ -74,6 +78,26 @@ class GridSearch:
 
 
 @dataclass(frozen=True)
+class PairBatchTraining:
+    """One point that is trained on batches of pairs, without a search. An inner product has a
+    learned number, and nothing is dropped.
+    """
+
+    batches: PairBatches = field(default_factory=PairBatches)
+    hidden: int = 64
+    learning_rate: float = 0.01
+    weight_decay: float = 0.0
+    seed: int = 0  #: the five networks have the next five seeds
+
+    def recipe(self, data: Data) -> TrainingRecipe:
+        """The point."""
+        bias = decoder_name(data) == "inner_product"
+        return TrainingRecipe(
+            self.hidden, self.learning_rate, self.weight_decay, 0.0, bias, self.seed
+        )
+
+
+@dataclass(frozen=True)
 class SearchResult:
     """The chosen recipe, the scores of its five networks, and the network that is kept."""
 
@@ -115,13 +139,23 @@ def search_grid(
     with progress_bar(len(missing) + _NUM_SEEDS, title):
         for stack in _group_stacks(missing):
             rows.add(_try_recipes(data, conv, stack, request))
-        return _retrain_best(
-            data,
-            conv,
-            _best_recipe([rows.known[recipe] for recipe in recipes]),
-            request,
-            len(recipes),
-        )
+        best = _best_recipe([rows.known[recipe] for recipe in recipes])
+        return _train_five_seeds(data, conv, best, request.stopping, len(recipes))
+
+
+def train_on_pair_batches(
+    data: Data, conv: str, request: PairBatchTraining, title: str = "training"
+) -> SearchResult:
+    """Train one point with five seeds on batches of pairs.
+
+    Args:
+        data: The task, one of links.
+        conv: Kind of network, "gcn" or "gat".
+        request: The point, and how to train it.
+        title: Label of the progress bar.
+    """
+    with progress_bar(_NUM_SEEDS, title):
+        return _train_five_seeds(data, conv, request.recipe(data), request.batches, 1)
 
 
 def _group_stacks(recipes: list[TrainingRecipe]) -> Iterator[list[TrainingRecipe]]:
@@ -186,15 +220,19 @@ def _parse_recipe(row: _PointRow) -> TrainingRecipe:
     return TrainingRecipe(**{name: row[name] for name in TrainingRecipe.__dataclass_fields__})
 
 
-def _retrain_best(
-    data: Data, conv: str, recipe: TrainingRecipe, request: GridSearch, points: int
+def _train_five_seeds(
+    data: Data,
+    conv: str,
+    recipe: TrainingRecipe,
+    schedule: StoppingRule | PairBatches,
+    points: int,
 ) -> SearchResult:
-    """Train the chosen recipe with five seeds that the choice did not use, and keep the best
-    network.
+    """Train the recipe with the five seeds after its own, which the choice did not use, and keep
+    the best network.
     """
-    seeds = [request.seed + 1 + number for number in range(_NUM_SEEDS)]
+    seeds = [recipe.seed + 1 + number for number in range(_NUM_SEEDS)]
     recipes = [replace(recipe, seed=seed) for seed in seeds]
-    results = train_networks(data, conv, recipes, request.stopping)
+    results = train_networks(data, conv, recipes, schedule)
     rows = [
         _result_row(data, conv, one, done, SCORED_PARTS)
         for one, done in zip(recipes, results, strict=True)

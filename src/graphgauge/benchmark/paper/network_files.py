@@ -14,7 +14,11 @@ import torch
 import torch_geometric
 from safetensors.torch import save
 
-from graphgauge.benchmark.paper.grid_search import GridSearch, SearchResult
+from graphgauge.benchmark.paper.grid_search import (
+    GridSearch,
+    PairBatchTraining,
+    SearchResult,
+)
 from graphgauge.benchmark.paper.model_accuracy import SCORED_PARTS
 from graphgauge.core import sha256_hex
 from graphgauge.datasets import NetworkTask, TomlSections, write_atomically
@@ -23,7 +27,7 @@ from graphgauge.datasets import NetworkTask, TomlSections, write_atomically
 def write_network(
     task: NetworkTask,
     result: SearchResult,
-    request: GridSearch,
+    request: GridSearch | PairBatchTraining,
     facts: dict[str, str],
     folder: Path,
 ) -> Path:
@@ -32,7 +36,7 @@ def write_network(
     Args:
         task: The network's task.
         result: The result of the search.
-        request: What was searched.
+        request: What was searched, or trained on batches of pairs.
         facts: The command, the device and the digest of the data.
         folder: Where to write.
     """
@@ -51,9 +55,13 @@ def write_network(
 
 
 def _describe_network(
-    task: NetworkTask, result: SearchResult, request: GridSearch, facts: dict[str, str]
+    task: NetworkTask,
+    result: SearchResult,
+    request: GridSearch | PairBatchTraining,
+    facts: dict[str, str],
 ) -> TomlSections:
     """The description of a network, as sections of plain values."""
+    schedule = request.stopping if isinstance(request, GridSearch) else request.batches
     return {
         "task": {**asdict(task), **facts},
         "architecture": asdict(result.plan),
@@ -64,7 +72,7 @@ def _describe_network(
                 if name not in ("seed", "bias")
             },
             "points": result.points,
-            **asdict(request.stopping),
+            **asdict(schedule),
             "grid_seed": request.seed,
             "seeds": result.seeds,
             "kept_seed": result.recipe.seed,
