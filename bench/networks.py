@@ -82,7 +82,9 @@ def reached_by(score: dict[str, float], paper: float) -> str:
 
 
 def settings(record: dict[str, dict[str, Any]]) -> str:
-    """What was chosen from the grid, and how training stopped."""
+    """What was chosen from the grid, and how training stopped; or the point that was trained on
+    batches of pairs.
+    """
     given = record["settings"]
     names = {
         "hidden": "hidden",
@@ -92,9 +94,12 @@ def settings(record: dict[str, dict[str, Any]]) -> str:
     }
     chosen = ", ".join(f"{short} {given[name]:g}" for short, name in names.items())
     bias = ", decoder bias" if record["architecture"]["decoder_bias"] else ""
-    return (
-        f"{chosen}{bias}, watch {given['watch']}, epoch {given['kept_epoch']} of {given['epochs']}"
+    length = (
+        f"step {given['kept_epoch']} of {given['steps']}, {given['pairs']} pairs each"
+        if "pairs" in given
+        else f"epoch {given['kept_epoch']} of {given['epochs']}"
     )
+    return f"{chosen}{bias}, watch {given['watch']}, {length}"
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from graphgauge.core.errors import BadFile
 SCORES = {"train": 1.0, "val": 0.7, "test": 0.6, "all": 0.9}
 
 
-def write(folder, name, *, watch="val", bias=False, **scores):
+def write(folder, name, *, watch="val", bias=False, length=None, **scores):
     folder.mkdir(exist_ok=True)
     mean = {**SCORES, **scores}
     sections = {
@@ -21,7 +21,7 @@ def write(folder, name, *, watch="val", bias=False, **scores):
             "dropout": 0.2,
             "watch": watch,
             "kept_epoch": 37,
-            "epochs": 200,
+            **(length or {"epochs": 200}),
         },
         "scores": mean,
         "scores_sd": dict.fromkeys(mean, 0.0125),
@@ -89,3 +89,9 @@ def test_the_strictest_part_that_reaches_the_figure_is_named(score, part):
 def test_a_folder_without_networks_is_refused(tmp_path):
     with pytest.raises(BadFile, match="holds no trained network"):
         networks.markdown([(tmp_path, "default")])
+
+
+def test_a_network_trained_on_batches_of_pairs_says_how_many_steps_and_pairs(tmp_path):
+    write(tmp_path, "movielens-link-gcn", length={"steps": 6000, "pairs": 4096})
+    _, _, row = table((tmp_path, "default"))
+    assert row[-1].endswith("watch val, step 37 of 6000, 4096 pairs each")

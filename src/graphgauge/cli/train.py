@@ -15,15 +15,20 @@ import typer
 from graphgauge.benchmark import (
     SCORED_PARTS,
     GridSearch,
+    PairBatches,
+    PairBatchTraining,
     SearchResult,
     StoppingRule,
     search_grid,
+    train_on_pair_batches,
     write_network,
 )
-from graphgauge.core import GraphgaugeError, JsonObject, resolve_device
+from graphgauge.core import BadSetting, GraphgaugeError, JsonObject, resolve_device
 from graphgauge.datasets import NetworkTask, cache_folder, data_digest, find_network_tasks
 
 _TrainingRow = JsonObject  #: what people see of one network, or its task and an "error"
+_TrainingRequest = GridSearch | PairBatchTraining
+_ONE_POINT = PairBatchTraining()  #: the usual point of ``--pair-batches``
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def _training_paths(
 
 
 def _show_training(
-    name: str, wanted: GridSearch, where: _TrainingPaths, json_at_end: bool
+    name: str, wanted: _TrainingRequest, where: _TrainingPaths, json_at_end: bool
 ) -> list[str]:
     """Train what ``name`` stands for, show each network as soon as it is there, and return the
     names of those that failed.
@@ -74,7 +79,7 @@ def _print_rows(rows: Iterator[_TrainingRow]) -> Iterator[_TrainingRow]:
 
 
 def _train_or_report_error(
-    task: NetworkTask, wanted: GridSearch, where: _TrainingPaths
+    task: NetworkTask, wanted: _TrainingRequest, where: _TrainingPaths
 ) -> _TrainingRow:
     """A network's row, or the error that stopped it; so the other tasks go on."""
     try:
@@ -86,11 +91,15 @@ def _train_or_report_error(
         return {"task": task.name, "error": f"{type(error).__name__}: {error}"}
 
 
-def _train_one(task: NetworkTask, wanted: GridSearch, where: _TrainingPaths) -> _TrainingRow:
-    """Search, and write down the best."""
+def _train_one(task: NetworkTask, wanted: _TrainingRequest, where: _TrainingPaths) -> _TrainingRow:
+    """Search, or train one point on batches of pairs, and write down the best."""
     start = time.perf_counter()
     data = task.load(where.data).to(where.device)
-    found = search_grid(data, task.conv, wanted, where.runs / f"{task.name}.jsonl", task.name)
+    found = (
+        search_grid(data, task.conv, wanted, where.runs / f"{task.name}.jsonl", task.name)
+        if isinstance(wanted, GridSearch)
+        else train_on_pair_batches(data, task.conv, wanted, task.name)
+    )
     if where.networks is not None:
         facts = {
             "command": _train_command_line(task, wanted),
@@ -118,30 +127,54 @@ def _network_row(task: NetworkTask, found: SearchResult, seconds: float) -> _Tra
     }
 
 
-def _train_command_line(task: NetworkTask, wanted: GridSearch) -> str:
-    """What to type for the same search: the options that are not the usual ones."""
-    given, usual = _search_options(wanted), _search_options(GridSearch())
-    changed = [f"{name} {value}" for name, value in given.items() if value != usual[name]]
-    return " ".join(
-        [
-            "graphgauge train",
-            shlex.quote(task.name),
-            *changed,
-            *(["--decoder-bias"] if wanted.decoder_bias else []),
-        ]
-    )
+def _train_command_line(task: NetworkTask, wanted: _TrainingRequest) -> str:
+    """What to type for the same training: the options that are not the usual ones."""
+    options = [
+        name if value is True else f"{name} {value}"
+        for name, value in _changed_options(wanted).items()
+    ]
+    if isinstance(wanted, PairBatchTraining):
+        options = [f"--pair-batches {wanted.batches.pairs}", *options]
+    return " ".join(["graphgauge train", shlex.quote(task.name), *options])
 
 
-def _search_options(wanted: GridSearch) -> JsonObject:
-    """The options of a search that have a value."""
-    stopping = wanted.stopping
+def _changed_options(wanted: _TrainingRequest) -> JsonObject:
+    """The options that have another value than usual, without ``--pair-batches``."""
+    given, usual = _request_options(wanted), _request_options(type(wanted)())
+    return {name: value for name, value in given.items() if value != usual[name]}
+
+
+def _request_options(wanted: _TrainingRequest) -> JsonObject:
+    """The values of the options that belong to a search, or to batches of pairs."""
+    if isinstance(wanted, PairBatchTraining):
+        return {
+            "--seed": wanted.seed,
+            "--watch": wanted.batches.watch,
+            "--steps": wanted.batches.steps,
+            "--hidden": wanted.hidden,
+            "--learning-rate": wanted.learning_rate,
+            "--weight-decay": wanted.weight_decay,
+        }
     return {
         "--seed": wanted.seed,
-        "--epochs": stopping.epochs,
-        "--patience": stopping.patience,
-        "--watch": stopping.watch,
+        "--epochs": wanted.stopping.epochs,
+        "--patience": wanted.stopping.patience,
+        "--watch": wanted.stopping.watch,
         "--points": wanted.points,
+        "--decoder-bias": wanted.decoder_bias,
     }
+
+
+def _check_unused(unused: _TrainingRequest) -> None:
+    """Raise `BadSetting` if an option belongs to the way of training that was not chosen."""
+    names = sorted(set(_changed_options(unused)) - {"--seed", "--watch"})
+    if names:
+        advice = (
+            "be used together with --pair-batches, which trains one point without a search"
+            if isinstance(unused, GridSearch)
+            else "be used in a search. Add --pair-batches, or leave them out"
+        )
+        raise BadSetting(f"{', '.join(names)} cannot {advice}.")
 
 
 def _device_name(device: torch.device) -> str:
@@ -226,10 +259,37 @@ def train_command(
     points: Annotated[
         int | None, typer.Option(min=1, help="Try so many points of the grid, not all.")
     ] = None,
+    pair_batches: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Link tasks: train one point on batches of so many pairs (such as 4096), without "
+            "a search.",
+        ),
+    ] = None,
+    steps: Annotated[
+        int, typer.Option(min=1, help="Steps, with --pair-batches.")
+    ] = _ONE_POINT.batches.steps,
+    hidden: Annotated[
+        int, typer.Option(min=1, help="Hidden size, with --pair-batches.")
+    ] = _ONE_POINT.hidden,
+    learning_rate: Annotated[
+        float, typer.Option(min=0, help="Learning rate, with --pair-batches.")
+    ] = _ONE_POINT.learning_rate,
+    weight_decay: Annotated[
+        float, typer.Option(min=0, help="Weight decay, with --pair-batches.")
+    ] = _ONE_POINT.weight_decay,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Search the paper's grid for its networks, and train the best again with five seeds."""
-    wanted = GridSearch(StoppingRule(epochs, patience, watch), seed, points, decoder_bias)
+    """Search the paper's grid for its networks, and train the best again with five seeds.
+
+    Or train one point on batches of pairs.
+    """
+    search = GridSearch(StoppingRule(epochs, patience, watch), seed, points, decoder_bias)
+    batches = PairBatches(pair_batches or _ONE_POINT.batches.pairs, steps, watch=watch)
+    one_point = PairBatchTraining(batches, hidden, learning_rate, weight_decay, seed)
+    wanted: _TrainingRequest = one_point if pair_batches else search
+    _check_unused(search if pair_batches else one_point)
     if failed := _show_training(task, wanted, _training_paths(data, device, folder, keep), json):
         typer.echo(f"graphgauge: error: no network was made for {', '.join(failed)}", err=True)
         raise typer.Exit(1)

@@ -2,20 +2,28 @@
 with the same batches. A network that diverges goes back to its best weights.
 """
 
+import json
+from dataclasses import asdict
+
 import pytest
 import torch
 from support.tiny_tasks import made_task
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss
+from typer.testing import CliRunner
 
 from graphgauge.benchmark.paper.early_stopping import StoppingRule
 from graphgauge.benchmark.paper.grid_search import PairBatchTraining, train_on_pair_batches
+from graphgauge.benchmark.paper.model_accuracy import score_parts
 from graphgauge.benchmark.paper.pair_batches import PairBatches, draw_batches
 from graphgauge.benchmark.paper.training import TrainingRecipe, train_networks
+from graphgauge.cli.main import app
 from graphgauge.core import derive_seed
 from graphgauge.core.errors import BadSetting, UnknownName
+from graphgauge.datasets import trained, trained_record
 from graphgauge.datasets.networks import create_network, decoder_name
 
 SHORT = PairBatches(pairs=8, steps=20, check_every=3)
+PARTS = ("train", "val", "test", "all")
 
 
 def literal_batches(data, seed, size):
@@ -218,3 +226,64 @@ def test_one_point_is_trained_with_five_seeds_and_the_best_by_validation_is_kept
     assert result.recipe.seed == result.seeds[val.index(max(val))]
     assert result.recipe == TrainingRecipe(8, 0.01, 0.0, 0.0, True, result.recipe.seed)
     assert result.plan.decoder_bias
+
+
+@pytest.fixture
+def command(monkeypatch, tmp_path):
+    """Runs ``graphgauge train`` on small made data."""
+    made = {"node": "weighted_values", "link": "link_values"}
+    monkeypatch.setattr(
+        "graphgauge.datasets.network_tasks.load",
+        lambda name, level, folder=None: made_task(made[level]),
+    )
+    usual = ["--device", "cpu", "--folder", str(tmp_path / "runs")]
+    return lambda *given: CliRunner().invoke(app, ["train", *given, *usual])
+
+
+OPTIONS = "--pair-batches 8 --watch train --steps 20 --hidden 16 --learning-rate 0.02"
+
+
+@pytest.mark.parametrize("conv", ["gcn", "gat"])
+def test_a_kept_network_comes_back_with_how_it_was_trained(command, tmp_path, conv):
+    task, folder = f"movielens-link-{conv}", tmp_path / "kept"
+    done = command(task, "--json", "--keep", str(folder), *OPTIONS.split())
+    (shown,) = json.loads(done.stdout)
+    record = trained_record("MovieLens", "link", conv, folder)
+    assert record["task"]["command"] == f"graphgauge train {task} {OPTIONS}"
+    assert record["scores"] == {part: value["mean"] for part, value in shown["scores"].items()}
+    settings = record["settings"]
+    batches = asdict(PairBatches(pairs=8, steps=20, watch="train"))
+    assert {name: settings[name] for name in batches} == batches
+    assert (settings["hidden"], settings["learning_rate"], settings["points"]) == (16, 0.02, 1)
+    net = trained("MovieLens", "link", conv, folder)
+    assert score_parts(net, made_task("link_values"), PARTS) == record["scores_kept"]
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_table_has_a_row_for_each_network(command):
+    done = command("movielens-link", *OPTIONS.split())
+    _, gcn, gat = done.stdout.splitlines()
+    assert gcn.startswith("movielens-link-gcn")
+    assert gat.startswith("movielens-link-gat")
+    assert "hidden 16, lr 0.02, decay 0, dropout 0, decoder bias" in gat
+
+
+def test_a_node_task_fails_by_name_with_batches_of_pairs(command):
+    done = command("movielens-node-gcn", *OPTIONS.split())
+    assert done.exit_code == 1
+    assert "failed: batches of pairs train networks for links" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--steps", "20", "--hidden", "8"], "--hidden, --steps cannot be used in a search"),
+        (["--pair-batches", "8", "--points", "3"], "--points cannot be used together with"),
+        (["--pair-batches", "8", "--epochs", "3", "--decoder-bias"], "--decoder-bias, --epochs"),
+    ],
+)
+def test_options_of_the_other_way_of_training_are_refused(command, options, message):
+    done = command("movielens-link-gcn", *options)
+    assert done.exit_code != 0
+    assert isinstance(done.exception, BadSetting)
+    assert message in str(done.exception)
