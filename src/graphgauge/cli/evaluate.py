@@ -110,6 +110,7 @@ def _evaluation_record(done: _SavedAssessment) -> JsonObject:
         "recommendation": None if found.recommendation is None else found.recommendation.record(),
         "left_out": dict(found.left_out),
         "findings": [finding.record() for finding in found.findings],
+        "seconds": found.results.costs().to_dict("index"),
         "requirements": found.requirements.record(),
     }
 
@@ -126,6 +127,7 @@ def _evaluation_text(done: _SavedAssessment) -> str:
         _verdict_counts_text(found),
         *_recommendation_parts(found),
         *_finding_parts(found),
+        _cost_text(found),
     ]
     return "\n\n".join([*parts, f"{told}\n{_answer_line(done)}"])
 
@@ -169,6 +171,13 @@ def _finding_parts(found: Assessment) -> list[str]:
     chosen = "" if found.recommendation is None else found.recommendation.chosen
     own = [finding for finding in found.findings if finding.explainer in ("", chosen)]
     return ["\n".join(["What to look at:", *(f"  {finding}" for finding in own)])] if own else []
+
+
+def _cost_text(found: Assessment) -> str:
+    """Which explainer costs what, as a short table."""
+    table = found.results.costs().rename_axis(None)
+    seconds = table.to_string(float_format=lambda value: f"{value:.2f}")
+    return f'Seconds of this call (what all explainers have in common is "shared"):\n{seconds}'
 
 
 def _answer_line(done: _SavedAssessment) -> str:

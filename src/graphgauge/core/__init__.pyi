@@ -53,7 +53,10 @@ from .pareto import is_on_front as is_on_front
 from .profiling import record_phases as record_phases
 from .profiling import sum_phases as sum_phases
 from .profiling import timed_phase as timed_phase
+from .progress import Phase as Phase
+from .progress import PhaseBar as PhaseBar
 from .progress import advance_progress as advance_progress
+from .progress import phase_bar as phase_bar
 from .progress import progress_bar as progress_bar
 from .progress import silence_progress as silence_progress
 from .progress import time_limit as time_limit

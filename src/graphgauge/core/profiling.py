@@ -13,7 +13,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
+_Name = TypeVar("_Name")
 _seconds: ContextVar[dict[str, float] | None] = ContextVar("seconds", default=None)
 
 
@@ -39,7 +41,7 @@ def timed_phase(name: str) -> Iterator[None]:
             found[name] = found.get(name, 0.0) + time.perf_counter() - start
 
 
-def sum_phases(*parts: Mapping[str, float]) -> dict[str, float]:
+def sum_phases(*parts: Mapping[_Name, float]) -> dict[_Name, float]:
     """The seconds of several calls.
 
     >>> sum_phases({"curves": 1.0}, {"curves": 2.0, "timing": 4.0})

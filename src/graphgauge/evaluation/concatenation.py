@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
-from graphgauge.core import BadSetting, JsonObject
+from graphgauge.core import BadSetting, JsonObject, sum_phases
 from graphgauge.evaluation.result_row import ExplanationKey, Row, explanation_key
 from graphgauge.evaluation.results import Results
 
@@ -60,6 +60,7 @@ def concat(results: Iterable[Results] | Mapping[str, Results]) -> Results:
         kept=cache(lambda: _collect_examples(parts)),
         made=_shared_provenance(parts),
         parts=tuple(parts),
+        phase_seconds=sum_phases(*(part.phase_seconds for part in parts)),
     )
 
 

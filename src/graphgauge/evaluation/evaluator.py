@@ -6,6 +6,7 @@ Seeds derive from what a draw is for, so that no number depends on which other t
 take part, on the batch size or on the number of threads.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +22,9 @@ from graphgauge.core import (
     JsonObject,
     Target,
     Xplanation,
-    advance_progress,
     check_seed,
     derive_seed,
     package_versions,
-    progress_bar,
-    timed_phase,
 )
 from graphgauge.evaluation.curve_metrics import choose_curve_metrics, stability_metric_names
 from graphgauge.evaluation.explanation_scoring import ExplanationScorer
@@ -42,6 +40,12 @@ from graphgauge.evaluation.explanation_set import (
 from graphgauge.evaluation.fingerprints import digest_of_model, digest_of_scores
 from graphgauge.evaluation.ground_truth import GroundTruth, TruthLike
 from graphgauge.evaluation.metric_value import MetricValue
+from graphgauge.evaluation.phases import (
+    EvaluationPhases,
+    ExplainerLoad,
+    evaluation_phases,
+    explainer_loads,
+)
 from graphgauge.evaluation.result_row import LocalExplanationKey, Row
 from graphgauge.evaluation.results import Results, ResultsSource
 from graphgauge.evaluation.sampling import sample_targets
@@ -178,18 +182,27 @@ class Evaluator:
             )
             warn_of_unmeasured_edges(self.model, self.settings)
             warn_about_missing_edge_scores(self.model, named.values())
-            num_steps = len(named) * len(parsed) * 2 + len(parsed) * 2
-            with progress_bar(num_steps, "compare"), silence_missing_edge_warnings():
+            loads = {
+                name: ExplainerLoad(explainer.deterministic, len(parsed))
+                for name, explainer in named.items()
+            }
+            with (
+                evaluation_phases(self.settings, loads) as phases,
+                silence_missing_edge_warnings(),
+            ):
                 entries = []
                 for name, explainer in named.items():
                     seed = explainer_seed(name, explainer, self.seed)
-                    with timed_phase("explaining"):
+                    with phases.run("explaining", name, len(parsed) + 1):
+                        start = time.perf_counter()
                         # the start of a first call is in nobody's clock
                         explainer.explain(self.model, parsed[:1], seed=seed, **first)
+                        middle = time.perf_counter()
                         xs = explainer.explain(self.model, parsed, seed=seed, **every)
-                    advance_progress(len(parsed))
+                        end = time.perf_counter()
+                    phases.estimate_from(name, middle - start, end - middle)
                     entries += split_by_occurrence(name, explainer, xs, seed)
-                return self._score(entries, known, is_repeatable=True)
+                return self._score(entries, known, phases, is_repeatable=True)
 
     def evaluate(
         self,
@@ -225,9 +238,9 @@ class Evaluator:
         known = None if truth is None else GroundTruth.from_masks(truth, self.model, targets)
         entries = group_by_explainer(given)
         warn_of_unmeasured_edges(self.model, self.settings)
-        num_steps = sum(len(entry.xs) for entry in entries) + 2 * len(given)
-        with self.model.session(), progress_bar(num_steps, "evaluate"):
-            return self._score(entries, known, is_repeatable=False)
+        loads = explainer_loads(entries)
+        with self.model.session(), evaluation_phases(self.settings, loads) as phases:
+            return self._score(entries, known, phases, is_repeatable=False)
 
     def sample(self, count: int, among: TargetsLike | None = None) -> list[Target]:
         """Draw targets, spread over predicted classes and over how sure the model is.
@@ -387,7 +400,11 @@ class Evaluator:
         return "/".join(map(str, parts))
 
     def _score(
-        self, entries: list[ExplanationSet], truth: GroundTruth | None, is_repeatable: bool
+        self,
+        entries: list[ExplanationSet],
+        truth: GroundTruth | None,
+        phases: EvaluationPhases,
+        is_repeatable: bool,
     ) -> Results:
         """All metrics of all sets; values that an explanation carries are taken from it."""
         known = {
@@ -400,7 +417,7 @@ class Evaluator:
             for k, entry in enumerate(entries)
         ]
         made = self._origin(entries)
-        values, traces = self.scorer.score_sets(fresh)
+        values, traces = self.scorer.score_sets(fresh, phases)
         agreement = {}
         if truth is not None:
             agreement = truth.metric_values(self.model, entries, self.settings)
@@ -416,7 +433,14 @@ class Evaluator:
                     for metric, value in {**own, **known_truth}.items()
                 ]
         source = self._source(entries, is_repeatable)
-        return Results(tuple(rows), self.settings, traces, source=source, made=made)
+        return Results(
+            tuple(rows),
+            self.settings,
+            traces,
+            source=source,
+            made=made,
+            phase_seconds=phases.seconds,
+        )
 
     def _origin(self, entries: Sequence[ExplanationSet]) -> JsonObject:
         """With which versions, on which device, and how the network was treated."""

@@ -12,16 +12,17 @@ from typing import TypeAlias
 
 from torch import Tensor
 
-from graphgauge.core import Target, advance_progress, derive_seed, timed_phase
+from graphgauge.core import Target, derive_seed
 from graphgauge.evaluation.curve_metrics import SideValues, stability_metric_names
 from graphgauge.evaluation.explanation_set import ExplanationSet
 from graphgauge.evaluation.feature_references import take_references
 from graphgauge.evaluation.metric_value import NOT_PREDICTED, OK, MetricValue, missing_value
+from graphgauge.evaluation.phases import EvaluationPhases
 from graphgauge.evaluation.score_trace import ScoreTrace, build_score_trace
 from graphgauge.evaluation.settings import Settings
 from graphgauge.evaluation.stability import measure_stability
 from graphgauge.evaluation.target_batch import TargetBatch
-from graphgauge.evaluation.timing import seconds_alone
+from graphgauge.evaluation.timing import REPEATS, seconds_alone
 from graphgauge.explainers import OtherTaskExplainer, parse_labels
 from graphgauge.metrics import AnyMetric
 from graphgauge.models import BaseModel, borrow_network
@@ -46,18 +47,21 @@ class ExplanationScorer:
     seed: int
     seed_scope: tuple[str, str]
 
-    def score_sets(self, entries: Sequence[ExplanationSet]) -> tuple[ValueTable, TraceMakers]:
+    def score_sets(
+        self, entries: Sequence[ExplanationSet], phases: EvaluationPhases
+    ) -> tuple[ValueTable, TraceMakers]:
         """The values of all sets and targets, and the traces behind them."""
         values: ValueTable = {
             (k, target): {} for k, entry in enumerate(entries) for target in entry.xs
         }
         traces: TraceMakers = {}
         for classes, some in _split_by_class(entries):
-            self.add_curves(some, classes, values, traces)
+            self.add_curves(some, classes, values, traces, phases)
         for k, entry in enumerate(entries):
-            with timed_phase("stability"):
+            repeated = phases.loads[entry.label].repeats(self.settings) * len(entry.xs)
+            with phases.run("stability", entry.label, repeated):
                 self.add_stability(entry, k, values)
-            with timed_phase("timing"):
+            with phases.run("timing", entry.label, self.settings.timed * REPEATS):
                 self.add_time(entry, k, values)
         return values, traces
 
@@ -67,6 +71,7 @@ class ExplanationScorer:
         classes: dict[Target, int | None],
         values: ValueTable,
         traces: TraceMakers,
+        phases: EvaluationPhases,
     ) -> None:
         """The metrics of curves, in groups of targets.
 
@@ -75,13 +80,14 @@ class ExplanationScorer:
             classes: The explained class of each target; None: the predicted one.
             values: What is filled.
             traces: What is filled.
+            phases: The phases of the call.
         """
         sides, targets = self.settings.curve_sides, list(classes)
         label = None
         if any(one is not None for one in classes.values()):
             parsed = self.model.parse_targets(targets)
             label = parse_labels(self.model, parsed, list(classes.values()))
-        with timed_phase("feature_curves"):
+        with phases.run("feature_curves"):
             references = self.references(targets, label) if "feature" in sides else None
         size = self.group_size(references, len(entries))
         for start in range(0, len(targets), size):
@@ -96,14 +102,13 @@ class ExplanationScorer:
                 None if label is None else label[start : start + size],
             )
             for side in sides:
-                with timed_phase(f"{side}_curves"):
+                with phases.run(f"{side}_curves", steps=len(chosen)):
                     if references is None or side == "edge":
                         found, status = group.score_edges()
                     else:
                         own = _slice_references(references, start, start + len(chosen))
                         found, status = group.score_features(own)
                     self.write_side(side, found, status, entries, chosen, values, traces)
-                advance_progress(2 * len(chosen) // len(sides))
 
     def group_size(self, references: References | None, num_entries: int) -> int:
         """How many targets are measured at a time, so that their random curves fit."""

@@ -10,6 +10,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
+from graphgauge.core import advance_progress
 from graphgauge.evaluation.baseline_prediction import BaselinePrediction
 from graphgauge.evaluation.curve_measurement import (
     ComparedCurves,
@@ -59,11 +60,17 @@ def measure_curves(
     curve, flips = measure_explanation_curves(
         model, cases, order, is_valid, baseline, settings.twins
     )
+    num_twins = 0 if twin_orders is None else twin_orders.size(1) * twin_orders.size(2)
+    per_curve = len(is_valid) / (
+        order.size(1) + num_twins + settings.trials[1]
+    )  # the bar's steps: targets
+    advance_progress(per_curve * order.size(1))
     first_ec = case_compactness(cases, flips, settings.cap).ec
     steps = least_compactness(cases, first_ec, len(is_valid))
     twin = None
     if twin_orders is not None:
         twin = measure_random_curves(model, cases, twin_orders, is_valid, baseline, curve.size(2))
+        advance_progress(per_curve * num_twins)
     comparison = _RandomComparison(
         model,
         cases,
@@ -75,6 +82,7 @@ def measure_curves(
         settings,
         given=twin if settings.random_orders == "blocks" else None,
         serves_twins=twin is None,
+        steps_per_curve=per_curve,
     )
     compared = comparison.run()
     redrawn_flips, further_ec, has_gap = measure_redrawn_curves(
@@ -113,6 +121,7 @@ class _RandomComparison:
     #: (Q, 1 or E, N, K) random curves to compare with; where given, none are added
     given: Tensor | None = None
     serves_twins: bool = True  #: whether the calibrated forms use the first curves, too
+    steps_per_curve: float = 0.0  #: how far the bar moves for one random curve of all cases
     random: Tensor = field(init=False)  #: (Q, 1 or E, N, K)
     trials: Tensor = field(init=False)  #: (Q, E)
     score: Tensor = field(init=False)  #: (Q, E)
@@ -169,6 +178,7 @@ class _RandomComparison:
         fresh = scatter_heights(found, shape, height).view(len(order), 1, end - start, -1)
         self.random = torch.cat([self.random, fresh], 2)
         self.won = torch.cat([self.won, self.compare(fresh)], 2)
+        advance_progress(self.steps_per_curve * (end - start))
 
     def compare(self, fresh: Tensor) -> Tensor:
         """Compare each explanation with each new random curve.  (Q, 1 or E, N, K) -> (Q, E, N)"""

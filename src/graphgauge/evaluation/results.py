@@ -12,6 +12,7 @@ from graphgauge.core import (
     BadFile,
     BadSetting,
     Target,
+    UndefinedScore,
     UnknownName,
     Xplanation,
     is_on_front,
@@ -102,6 +103,7 @@ class Results:
         made: The versions of packages, the device, and how the network was treated
             (`BaseModel.record`); empty if this is unknown.
         parts: The results that `concat` joined; empty for others.
+        phase_seconds: What `costs` shows. It is not saved; empty for results that were loaded.
 
     >>> results
     Results(96 rows: 3 targets, explainers input_x_gradient, random)
@@ -118,6 +120,7 @@ class Results:
     kept: _ExampleReader = field(default=dict, compare=False)
     made: Mapping[str, Any] = field(default_factory=dict, compare=False)
     parts: "tuple[Results, ...]" = field(default=(), compare=False)
+    phase_seconds: Mapping[tuple[str, str], float] = field(default_factory=dict, compare=False)
 
     @cached_property
     def accuracy(self) -> ModelAccuracy | None:
@@ -339,6 +342,33 @@ class Results:
             for name, own in found.items()
         }
         return pd.DataFrame(means, index=pd.Index([k / 10 for k in range(1, 10)], name="share"))
+
+    def costs(self) -> "pd.DataFrame":
+        """The seconds that each explainer took in this process, by phase.
+
+        The explanations of all explainers are compared with the same random curves, and their own
+        curves are measured in one pass with each other: the row "shared" has these seconds. What
+        was not measured again, such as values that an explanation carried, costs nothing. The
+        seconds are not saved.
+
+        Returns:
+            A row for each explainer, then "shared", with the seconds of each phase and their
+            "total".
+
+        Raises:
+            UndefinedScore: The results were loaded.
+
+        >>> results.costs().index.tolist()
+        ['input_x_gradient', 'random', 'shared']
+        """
+        from graphgauge.evaluation.phases import cost_table  # it imports what imports this file
+
+        if not self.phase_seconds:
+            raise UndefinedScore(
+                "these results do not say what they cost: seconds are known in the process that "
+                "measured, and are not saved. The metric 'time' is."
+            )
+        return cost_table(self.phase_seconds)
 
     def pareto(self, first: str, second: str) -> "pd.DataFrame":
         """Means of two metrics for each explainer, and whether it is on the Pareto front.

@@ -126,7 +126,6 @@ def _check_deterministic(
         same = both[0], both[0]
         chance = [_chance_of_targets(scores, *same, some, settings, seed) for scores in sides]
         for k, target in enumerate(some):
-            advance_progress(1)
             series = {scores.side: _SimilaritySeries() for scores in sides}
             cells: dict[str, MetricValue] = {}
             for scores, values, by_chance in zip(sides, alike, chance, strict=True):
@@ -176,7 +175,7 @@ def _stability_in_pairs(
                     own.chance = own.chance if chance is None else chance[k]
             finished = _finished_pairs({t: series[t] for t in some}, end, settings)
             done |= finished
-            advance_progress(len(finished))
+            advance_progress(0)  # the explainer has told its steps
         left, start = [target for target in left if target not in done], end
         if not left:
             break
@@ -273,7 +272,7 @@ def _stability_over_all_pairs(
                 cells |= _stability_metric_values(
                     scores.side, own, mean, settings, settings.calls, "binomial", error
                 )
-        advance_progress(len(some))
+        advance_progress(0)
     return done
 
 

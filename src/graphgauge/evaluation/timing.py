@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from graphgauge.core import advance_progress
 from graphgauge.evaluation.explanation_set import ChosenClassExplainer
 from graphgauge.explainers import BaseExplainer
 from graphgauge.models import BaseModel, without_cached_graphs
@@ -26,10 +27,12 @@ def seconds_alone(
     """
     if targets and not is_warm:
         explainer.explain(model, targets[:1], seed=seed)
-    return [
-        median(_time_one_call(explainer, model, target, seed) for _ in range(REPEATS))
-        for target in targets
-    ]
+    found = []
+    for target in targets:
+        own = [_time_one_call(explainer, model, target, seed) for _ in range(REPEATS)]
+        advance_progress(REPEATS)
+        found.append(median(own))
+    return found
 
 
 def _time_one_call(
