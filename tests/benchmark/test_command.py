@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from graphgauge.benchmark.planning import RunEnvironment
 from graphgauge.benchmark.run_store import open_for_writing
 from graphgauge.cli import benchmark as bench
+from graphgauge.cli.console import sigterm_as_ctrl_c
 from graphgauge.cli.main import app
 from graphgauge.core.errors import BadFile
 
@@ -96,11 +97,11 @@ def test_the_command_tries_marked_cells_again_when_asked(tmp_path, networks, mon
 
 def test_sigterm_is_answered_only_while_a_run_is_carried_out():
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), bench._sigterm_as_ctrl_c():
+    with pytest.raises(KeyboardInterrupt), sigterm_as_ctrl_c():
         signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) == before
     with ThreadPoolExecutor(1) as threads:
-        assert threads.submit(lambda: bench._sigterm_as_ctrl_c().__enter__()).result() is None
+        assert threads.submit(lambda: sigterm_as_ctrl_c().__enter__()).result() is None
     assert signal.getsignal(signal.SIGTERM) == before
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from graphgauge.cli.main import app, main
 from graphgauge.core.errors import BadModel
 from graphgauge.core.xplanation import Xplanation
 from graphgauge.evaluation import Evaluator, Results
+from graphgauge.evaluation.phases import EvaluationPhases
 from graphgauge.lifecycle import Project, explain_one
 
 QUICK = {
@@ -212,17 +214,57 @@ def test_nothing_but_the_baseline_is_incomplete(project):
 
 
 def test_ctrl_c_is_incomplete(project, monkeypatch):
-    def interrupted(*_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     path = project()
     monkeypatch.setattr(Evaluator, "compare", interrupted)
     done = run("evaluate", path)
     assert (done.exit_code, done.stdout) == (3, "")
-    assert (
-        done.stderr.splitlines()[-1]
-        == "stopped: nothing was measured to the end, nothing was saved."
+    assert done.stderr.splitlines()[-1] == (
+        "stopped: no finished step in runs/project/unfinished. The same command continues."
     )
+
+
+def test_a_stopped_evaluation_continues_with_the_same_numbers(project, monkeypatch, tmp_path):
+    path = project(explainers=["saliency", LEARNED])
+    run("evaluate", path, "--output", "whole")
+    measure = EvaluationPhases.run
+
+    def terminated(self, name, explainer="shared", steps=0.0):
+        if (name, explainer) == ("stability", "gnn_explainer"):
+            signal.raise_signal(signal.SIGTERM)
+        return measure(self, name, explainer, steps)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EvaluationPhases, "run", terminated)
+        done = run("evaluate", path, "--output", "out")
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert done.stderr.splitlines()[-1] == (
+        "stopped: 6 finished steps in out/unfinished. The same command continues."
+    )
+    assert not (tmp_path / "out" / "rows.csv").exists()
+    done = run("evaluate", path, "--output", "out")
+    text = "6 finished steps of a stopped call in out/unfinished: continuing"
+    assert done.stderr.splitlines()[0] == text
+    assert not (tmp_path / "out" / "unfinished").exists()
+    found, whole = (Results.load(folder).to_pandas() for folder in ("out", "whole"))
+    same = ~found["metric"].str.startswith("time")
+    kept = ["explainer", "target", "metric", "value", "status"]
+    assert found[same][kept].equals(whole[same][kept])
+    examples = [(tmp_path / name / "examples.json").read_text() for name in ("out", "whole")]
+    assert examples[0].count("curve") == examples[1].count("curve")
+
+
+def test_the_table_tells_which_explainer_costs_what(project):
+    lines = run("evaluate", project()).stdout.splitlines()
+    start = lines.index('Seconds of this call (what all explainers have in common is "shared"):')
+    assert lines[start + 1].split()[0] == "explaining"
+    assert [line.split()[0] for line in lines[start + 2 : start + 5]] == [
+        "saliency",
+        "random",
+        "shared",
+    ]
 
 
 def test_options_replace_what_the_file_says(project):

@@ -1,12 +1,8 @@
 """The benchmark on the command line: progress on stderr, the summary on stdout."""
 
 import json
-import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +22,7 @@ from graphgauge.benchmark import (
     read_experiment,
     shipped_experiments,
 )
+from graphgauge.cli.console import sigterm_as_ctrl_c
 from graphgauge.core import BadFile, JsonObject, resolve_device
 from graphgauge.evaluation import NAN_ATTRIBUTION, STATUSES, Results
 
@@ -76,7 +73,7 @@ def _run_plan(plan: RunPlan, call: RunOptions, engine: Engine) -> BenchmarkRun |
     """Carry it out; None after Ctrl-C or SIGTERM."""
     reporter = _ProgressReporter(plan.size)
     try:
-        with _sigterm_as_ctrl_c(), engine:
+        with sigterm_as_ctrl_c(), engine:
             return execute_plan(plan, call, engine, reporter)
     except KeyboardInterrupt:
         _print_note(f"stopped: {_kept_shards_text(call.folder)}")
@@ -90,23 +87,6 @@ def _kept_shards_text(folder: Path) -> str:
     except BadFile:
         return f"nothing is kept in {folder} yet. The same command begins."
     return f"{done} of {all_shards} shards are kept in {folder}. The same command continues."
-
-
-@contextmanager
-def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """SIGTERM, with which batch systems and containers end a process, stops the run in order: the
-    workers go, the folder is closed.
-
-    Python lets only the main thread say so; elsewhere SIGTERM stays as it is.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 class _ProgressReporter:

@@ -16,7 +16,9 @@ is "dumb".
 
 import json
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -131,6 +133,23 @@ def notifications(quiet: bool) -> Iterator[Notifier]:
     with warnings.catch_warnings(), silence_progress(quiet):
         warnings.showwarning = lambda message, *_, **__: tell(f"graphgauge: note: {message}")
         yield tell
+
+
+@contextmanager
+def sigterm_as_ctrl_c() -> Iterator[None]:
+    """SIGTERM, with which batch systems and containers end a process, stops the run in order, as
+    Ctrl-C does.
+
+    Python lets only the main thread say so; elsewhere SIGTERM stays as it is.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def run_app(app: Callable[[], Any]) -> None:

@@ -18,14 +18,16 @@ from graphgauge.cli.console import (
     colour_word,
     notifications,
     print_answer,
+    sigterm_as_ctrl_c,
 )
 from graphgauge.core import NOT_APPLICABLE, OUTCOMES, BadSetting, JsonObject, Verdict
-from graphgauge.evaluation import UNKNOWN_ACCURACY
+from graphgauge.evaluation import UNKNOWN_ACCURACY, count_kept_phases, remove_kept_phases
 from graphgauge.lifecycle import Assessment, Project, assess, check_folder
 
 _CONFIG_FILE = (
     "graphgauge.yaml"  #: what `graphgauge init` writes, and what is read where no file is named
 )
+_UNFINISHED_FOLDER = "unfinished"  #: in the folder of a run: what a stopped call has finished
 _PATH_OPTIONS = ("weights", "data")
 
 
@@ -79,16 +81,28 @@ def _default_run_folder(project: Project, config: str | None) -> Path:
 def _run_evaluate(
     project: Project, folder: str | Path, tell: Notifier, replace: bool = False
 ) -> _SavedAssessment | None:
-    """Measure, judge and save; None after Ctrl-C."""
+    """Measure, judge and save; None after Ctrl-C or SIGTERM, with what was finished kept."""
     place = check_folder(folder, replace)
+    unfinished = place / _UNFINISHED_FOLDER
+    earlier = count_kept_phases(unfinished)
+    if earlier:
+        tell(f"{_count_phases(earlier)} of a stopped call in {unfinished}: continuing")
     try:
-        found = assess(project, tell)
+        with sigterm_as_ctrl_c():
+            found = assess(project, tell, unfinished)
     except KeyboardInterrupt:
-        tell("stopped: nothing was measured to the end, nothing was saved.")
+        number = count_kept_phases(unfinished)
+        tell(f"stopped: {_count_phases(number)} in {unfinished}. The same command continues.")
         return None
     found.save(place, project, replace)
+    remove_kept_phases(unfinished)
     tell(f"saved in {place}")
     return _SavedAssessment(found, place)
+
+
+def _count_phases(number: int) -> str:
+    """As in '3 finished steps'."""
+    return "no finished step" if not number else f"{number} finished step{'s' * (number > 1)}"
 
 
 def _evaluation_record(done: _SavedAssessment) -> JsonObject:

@@ -33,6 +33,7 @@ from .errors import OutOfMemory as OutOfMemory
 from .errors import OutOfTime as OutOfTime
 from .errors import UndefinedScore as UndefinedScore
 from .errors import UnknownName as UnknownName
+from .explanation_file import from_json_value as from_json_value
 from .explanation_file import to_json_value as to_json_value
 from .exports import attach_exports as attach_exports
 from .exports import warn_renamed as warn_renamed
@@ -88,3 +89,5 @@ from .verdicts import worst_outcome as worst_outcome
 from .versions import package_versions as package_versions
 from .xplanation import Explanation as Explanation
 from .xplanation import Xplanation as Xplanation
+from .xplanation import load_explanations as load_explanations
+from .xplanation import save_explanations as save_explanations

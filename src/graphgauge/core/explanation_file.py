@@ -64,7 +64,7 @@ def read_explanation_file(path: str | os.PathLike[str], build: Callable[..., _T]
             header = json.loads((file.metadata() or {})["graphgauge.xplanation"])
             # The file is not a mapping, so its names come from keys().
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        fields: Any = _from_json_value(header)
+        fields: Any = from_json_value(header)
         return build(**fields, **tensors)
     except FileNotFoundError as error:
         raise BadFile(f"{os.fspath(path)} does not exist.") from error
@@ -112,12 +112,16 @@ def to_json_value(value: object) -> JsonValue:
     )
 
 
-def _from_json_value(value: object) -> object:
-    """What `to_json_value` made, with NaN and infinities as floats again."""
+def from_json_value(value: object) -> object:
+    """What `to_json_value` made, with NaN and infinities as floats again.
+
+    Args:
+        value: Plain data.
+    """
     if isinstance(value, dict):
         return (
             float(value[_FLOAT_KEY])
             if value.keys() == {_FLOAT_KEY}
-            else {key: _from_json_value(item) for key, item in value.items()}
+            else {key: from_json_value(item) for key, item in value.items()}
         )
-    return [_from_json_value(item) for item in value] if isinstance(value, list) else value
+    return [from_json_value(item) for item in value] if isinstance(value, list) else value

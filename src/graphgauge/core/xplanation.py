@@ -341,6 +341,47 @@ _HEADER_FIELDS = (
 )
 
 
+def save_explanations(xs: Sequence[Xplanation], path: str | os.PathLike[str]) -> None:
+    """Write several explanations into one file, as `Xplanation.save` writes one.
+
+    Args:
+        xs: The explanations.
+        path: The file.
+
+    Raises:
+        BadExplanation: ``params`` or ``metrics`` hold something that JSON cannot hold.
+        BadFile: The file could not be written.
+    """
+    tensors = {
+        f"{k}/{name}": getattr(x, name)
+        for k, x in enumerate(xs)
+        for name in _TENSOR_FIELDS
+        if getattr(x, name) is not None
+    }
+    headers = [{name: getattr(x, name) for name in _HEADER_FIELDS} for x in xs]
+    write_explanation_file(path, tensors, {"explanations": headers})
+
+
+def load_explanations(path: str | os.PathLike[str]) -> list[Xplanation]:
+    """Read what `save_explanations` wrote. Nothing in the file is executed.
+
+    Args:
+        path: The file.
+
+    Raises:
+        BadFile: There is no such file, or it does not hold explanations.
+    """
+
+    def build(explanations: list[JsonObject], **tensors: Tensor) -> list[Xplanation]:
+        fields: list[JsonObject] = [dict(header) for header in explanations]
+        for place, tensor in tensors.items():
+            number, name = place.split("/")
+            fields[int(number)][name] = tensor
+        return [Xplanation(**own) for own in fields]
+
+    return read_explanation_file(path, build)
+
+
 def _shape_text(score: Tensor | None) -> str:
     """The shape for people: '12 x 7', '30' or 'none'."""
     return "none" if score is None else " x ".join(map(str, score.shape))

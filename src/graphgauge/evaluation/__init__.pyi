@@ -19,6 +19,8 @@ from .feature_references import feature_cases as feature_cases
 from .fingerprints import digest_of_scores as digest_of_scores
 from .ground_truth import TRUTH_KINDS as TRUTH_KINDS
 from .ground_truth import TRUTH_METRIC_MEANINGS as TRUTH_METRIC_MEANINGS
+from .kept_phases import count_kept_phases as count_kept_phases
+from .kept_phases import remove_kept_phases as remove_kept_phases
 from .metric_names import higher_is_better as higher_is_better
 from .metric_names import interval_of_mean as interval_of_mean
 from .metric_value import FAULTS as FAULTS

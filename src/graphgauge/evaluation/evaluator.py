@@ -6,6 +6,7 @@ Seeds derive from what a draw is for, so that no number depends on which other t
 take part, on the batch size or on the number of threads.
 """
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,6 +33,7 @@ from graphgauge.evaluation.explanation_set import (
     ExplainersLike,
     ExplanationRebuilder,
     ExplanationSet,
+    explainer_key,
     explainer_seed,
     group_by_explainer,
     label_explainers,
@@ -39,6 +41,7 @@ from graphgauge.evaluation.explanation_set import (
 )
 from graphgauge.evaluation.fingerprints import digest_of_model, digest_of_scores
 from graphgauge.evaluation.ground_truth import GroundTruth, TruthLike
+from graphgauge.evaluation.kept_phases import KeptPhases
 from graphgauge.evaluation.metric_value import MetricValue
 from graphgauge.evaluation.phases import (
     EvaluationPhases,
@@ -147,6 +150,7 @@ class Evaluator:
         *,
         label: LabelsLike = None,
         truth: TruthLike | None = None,
+        keep_in: str | os.PathLike[str] | None = None,
     ) -> Results:
         """Explain targets with each explainer, and measure the explanations.
 
@@ -161,6 +165,11 @@ class Evaluator:
             truth: Masks of what truly matters, ``{"edge": mask, "node": mask, "feature": mask}``,
                 for all targets or for each; how well the scores agree with them stands beside the
                 other numbers.
+            keep_in: A folder for what is finished. A call that was stopped (Ctrl-C, an error, a
+                lost machine) continues from it when it is made again: explanations of an
+                explainer, curves, and an explainer's stability and time are kept as soon as they
+                are complete. The results have the same bits as without a stop. The folder can be
+                removed once there are results.
 
         Returns:
             One row for each explanation and metric.
@@ -168,6 +177,7 @@ class Evaluator:
         Raises:
             BadTarget: If a target is none.
             BadSetting: If an explainer, label or truth is none.
+            BadFile: If the folder cannot be written to.
             ChangedModel: If an explainer changed the network.
         """
         named = label_explainers(explainers)
@@ -186,13 +196,21 @@ class Evaluator:
                 name: ExplainerLoad(explainer.deterministic, len(parsed))
                 for name, explainer in named.items()
             }
+            asked = [] if classes is None else classes.tolist()
+            kept = self._kept_phases(keep_in, list(parsed), asked)
             with (
-                evaluation_phases(self.settings, loads) as phases,
+                evaluation_phases(self.settings, loads, kept) as phases,
                 silence_missing_edge_warnings(),
             ):
                 entries = []
                 for name, explainer in named.items():
                     seed = explainer_seed(name, explainer, self.seed)
+                    key = f"{name}/{explainer_key(explainer)}/{seed}"
+                    known_xs = kept.read_explanations(key)
+                    if known_xs is not None:
+                        phases.skip("explaining", name, len(parsed) + 1)
+                        entries += split_by_occurrence(name, explainer, known_xs, seed)
+                        continue
                     with phases.run("explaining", name, len(parsed) + 1):
                         start = time.perf_counter()
                         # the start of a first call is in nobody's clock
@@ -200,6 +218,7 @@ class Evaluator:
                         middle = time.perf_counter()
                         xs = explainer.explain(self.model, parsed, seed=seed, **every)
                         end = time.perf_counter()
+                        kept.write_explanations(key, explainer, xs)
                     phases.estimate_from(name, middle - start, end - middle)
                     entries += split_by_occurrence(name, explainer, xs, seed)
                 return self._score(entries, known, phases, is_repeatable=True)
@@ -398,6 +417,27 @@ class Evaluator:
             digest_of_scores(x),
         ]
         return "/".join(map(str, parts))
+
+    def _kept_phases(
+        self,
+        folder: str | os.PathLike[str] | None,
+        targets: list[Target],
+        classes: list[int],
+    ) -> KeptPhases:
+        """What an earlier call just like this one has finished."""
+        if folder is None:
+            return KeptPhases()
+        return KeptPhases.in_folder(
+            folder,
+            self.settings.digest,
+            self.seed,
+            "/".join(self.seed_scope),
+            self.curve_metrics,
+            digest_of_model(self.model),
+            self.model.record(),
+            targets,
+            classes,
+        )
 
     def _score(
         self,

@@ -12,10 +12,11 @@ from typing import TypeAlias
 
 from torch import Tensor
 
-from graphgauge.core import Target, derive_seed
+from graphgauge.core import Target, UnknownName, derive_seed
 from graphgauge.evaluation.curve_metrics import SideValues, stability_metric_names
-from graphgauge.evaluation.explanation_set import ExplanationSet
+from graphgauge.evaluation.explanation_set import ExplanationSet, explainer_key
 from graphgauge.evaluation.feature_references import take_references
+from graphgauge.evaluation.fingerprints import digest_of_scores
 from graphgauge.evaluation.metric_value import NOT_PREDICTED, OK, MetricValue, missing_value
 from graphgauge.evaluation.phases import EvaluationPhases
 from graphgauge.evaluation.score_trace import ScoreTrace, build_score_trace
@@ -58,11 +59,22 @@ class ExplanationScorer:
         for classes, some in _split_by_class(entries):
             self.add_curves(some, classes, values, traces, phases)
         for k, entry in enumerate(entries):
+            own = [values[k, target] for target in entry.xs]
             repeated = phases.loads[entry.label].repeats(self.settings) * len(entry.xs)
-            with phases.run("stability", entry.label, repeated):
-                self.add_stability(entry, k, values)
-            with phases.run("timing", entry.label, self.settings.timed * REPEATS):
-                self.add_time(entry, k, values)
+            timed = self.settings.timed * REPEATS
+            key = _kept_key([entry], list(entry.xs)) if phases.kept.folder else ""
+            is_new = phases.measure(
+                "stability",
+                own,
+                partial(self.add_stability, entry, k, values),
+                key,
+                entry.label,
+                repeated,
+            )
+            # where stability was measured, the explainer has just been run
+            is_warm = is_new and self.settings.stability != "none"
+            add_time = partial(self.add_time, entry, k, values, is_warm)
+            phases.measure("timing", own, add_time, key, entry.label, timed)
         return values, traces
 
     def add_curves(
@@ -101,14 +113,88 @@ class ExplanationScorer:
                 self.seed_of,
                 None if label is None else label[start : start + size],
             )
+            own = [
+                values[e, target]
+                for e, entry in enumerate(entries)
+                for target in chosen
+                if target in entry.xs
+            ]
+            key = _kept_key(entries, chosen) if phases.kept.folder else ""
+            part = None
+            if references is not None:
+                part = _slice_references(references, start, start + len(chosen))
             for side in sides:
-                with phases.run(f"{side}_curves", steps=len(chosen)):
-                    if references is None or side == "edge":
-                        found, status = group.score_edges()
-                    else:
-                        own = _slice_references(references, start, start + len(chosen))
-                        found, status = group.score_features(own)
-                    self.write_side(side, found, status, entries, chosen, values, traces)
+                score = partial(
+                    self.score_group, side, group, part, entries, chosen, values, traces
+                )
+                if not phases.measure(f"{side}_curves", own, score, key, steps=len(chosen)):
+                    self.add_later_traces(side, group, entries, chosen, values, traces)
+
+    def score_group(
+        self,
+        side: str,
+        group: TargetBatch,
+        references: References | None,
+        entries: Sequence[ExplanationSet],
+        targets: list[Target],
+        values: ValueTable,
+        traces: TraceMakers,
+    ) -> None:
+        """Measure one side of a group of targets."""
+        if references is None or side == "edge":
+            found, status = group.score_edges()
+        else:
+            found, status = group.score_features(references)
+        self.write_side(side, found, status, entries, targets, values, traces)
+
+    def add_later_traces(
+        self,
+        side: str,
+        group: TargetBatch,
+        entries: Sequence[ExplanationSet],
+        targets: list[Target],
+        values: ValueTable,
+        traces: TraceMakers,
+    ) -> None:
+        """Traces of values that an earlier call measured; their curves are measured when asked for.
+
+        Args:
+            side: "edge" or "feature".
+            group: The targets and explanations.
+            entries: The sets of these explanations.
+            targets: The targets.
+            values: The values by metric.
+            traces: What is filled.
+        """
+        chosen = group.baseline.label
+
+        def trace(e: int, t: int) -> ScoreTrace:
+            target, label = targets[t], None if chosen is None else chosen[t : t + 1]
+            with self.model.session():
+                alone = TargetBatch.from_targets(
+                    self.model,
+                    self.settings,
+                    self.metrics,
+                    list(entries),
+                    [target],
+                    self.seed_of,
+                    label,
+                )
+                found, _ = (
+                    alone.score_edges()
+                    if side == "edge"
+                    else alone.score_features(self.references([target], label))
+                )
+            if found is None:
+                raise UnknownName(f"there are no curves of {target}: it could not be measured.")
+            return build_score_trace(found, side, entries[e].label, e, target, 0)
+
+        for t, target in enumerate(targets):
+            for e, entry in enumerate(entries):
+                cell = values[e, target].get(f"{side}_ec") if target in entry.xs else None
+                if cell is not None and cell.status in (OK, NOT_PREDICTED):
+                    key = (entry.label, target, entry.occurrence, side)
+                    traces[key] = partial(trace, e, t)
 
     def group_size(self, references: References | None, num_entries: int) -> int:
         """How many targets are measured at a time, so that their random curves fit."""
@@ -175,18 +261,24 @@ class ExplanationScorer:
         for target in targets:
             values[k, target].update(found[target])
 
-    def add_time(self, entry: ExplanationSet, k: int, values: ValueTable) -> None:
+    def add_time(
+        self, entry: ExplanationSet, k: int, values: ValueTable, is_warm: bool = False
+    ) -> None:
         """Add the seconds of one explanation alone, and its share of the batch.
 
         Only the first few targets are explained alone.
+
+        Args:
+            entry: The set.
+            k: Its number.
+            values: What is filled.
+            is_warm: Whether the explainer has just been run.
         """
         timed = list(entry.xs)[: self.settings.timed] if entry.occurrence == 0 else []
         seconds: dict[Target, float] = {}
         if entry.runner is not None:
-            # borrowed once for all calls, so that looking after the network is not in their time;
-            # where stability was measured, the explainer has just been run
+            # borrowed once for all calls, so that looking after the network is not in their time
             with borrow_network(self.model, entry.runner.name):
-                is_warm = self.settings.stability != "none"
                 found = seconds_alone(
                     entry.runner, self.model, timed, self.seed_for(entry), is_warm
                 )
@@ -235,6 +327,22 @@ def _split_by_class(
         ]
         parts.append((own, some))
     return parts
+
+
+def _kept_key(entries: Sequence[ExplanationSet], targets: Sequence[Target]) -> str:
+    """What kept values of these targets depend on, beside network and settings."""
+    parts = [
+        (
+            entry.label,
+            entry.occurrence,
+            entry.seed,
+            "" if entry.explainer is None else explainer_key(entry.explainer),
+            [digest_of_scores(entry.xs[target]) for target in targets if target in entry.xs],
+            [entry.xs[target].label for target in targets if target in entry.xs],
+        )
+        for entry in entries
+    ]
+    return str((parts, list(targets)))
 
 
 def _slice_references(references: References, start: int, end: int) -> References:

@@ -161,6 +161,12 @@ def explainer_seed(label: str, explainer: BaseExplainer, seed: int) -> int:
     return derive_seed(seed, "explainer", label)
 
 
+def explainer_key(explainer: BaseExplainer) -> str:
+    """The class of an explainer and its parameters, as text."""
+    kind = type(explainer)
+    return f"{kind.__module__}.{kind.__qualname__}/{sorted(explainer.params.items())}"
+
+
 def unique_labels(explainers: list[tuple[str, str]]) -> list[str]:
     """The name of each explainer; with its parameters, the second text, where a name comes more
     than once.

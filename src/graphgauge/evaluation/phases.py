@@ -4,13 +4,15 @@ The seconds only tell people what a call costs. They are in memory, and in no ro
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphgauge.core import Phase, PhaseBar, phase_bar, timed_phase
 from graphgauge.evaluation.explanation_set import ExplanationSet
+from graphgauge.evaluation.kept_phases import KeptPhases
+from graphgauge.evaluation.metric_value import MetricValue
 from graphgauge.evaluation.settings import Settings
 from graphgauge.evaluation.timing import REPEATS
 
@@ -67,6 +69,7 @@ class EvaluationPhases:
         loads: What each explainer has to do, by its label.
         bar: What people see.
         phases: The phases by name and explainer.
+        kept: What was finished by an earlier call that was stopped.
         seconds: The seconds by name and explainer.
     """
 
@@ -74,6 +77,7 @@ class EvaluationPhases:
     loads: Mapping[str, ExplainerLoad]
     bar: PhaseBar
     phases: Mapping[tuple[str, str], Phase]
+    kept: KeptPhases = field(default_factory=KeptPhases)
     seconds: dict[tuple[str, str], float] = field(default_factory=dict)
 
     @contextmanager
@@ -92,6 +96,56 @@ class EvaluationPhases:
         finally:
             own = (name, explainer)
             self.seconds[own] = self.seconds.get(own, 0.0) + time.perf_counter() - start
+
+    def skip(self, name: str, explainer: str = SHARED, steps: float = 0.0) -> None:
+        """Count steps of a phase that an earlier call has done.
+
+        Args:
+            name: The phase.
+            explainer: Whose phase it is.
+            steps: How many of its steps are done.
+        """
+        phase = self.phases[name, explainer]
+        phase.done += steps
+        self.seconds.setdefault((name, explainer), 0.0)
+
+    def measure(
+        self,
+        name: str,
+        cells: Sequence[dict[str, MetricValue]],
+        work: Callable[[], None],
+        key: str,
+        explainer: str = SHARED,
+        steps: float = 0.0,
+    ) -> bool:
+        """Add values to cells: those that an earlier call kept, or else by measuring and keeping.
+
+        Args:
+            name: The phase.
+            cells: What is filled: the values of each explanation by metric.
+            work: Measures, and fills the cells.
+            key: What the values depend on.
+            explainer: Whose phase it is.
+            steps: How many of its steps are done.
+
+        Returns:
+            Whether the values were measured now.
+        """
+        known = self.kept.read_values(name, key)
+        if known is not None:
+            for own, found in zip(cells, known, strict=True):
+                own.update(found)
+            self.skip(name, explainer, steps)
+            return False
+        before = [set(own) for own in cells]
+        with self.run(name, explainer, steps):
+            work()
+        new = [
+            {metric: cell for metric, cell in own.items() if metric not in names}
+            for own, names in zip(cells, before, strict=True)
+        ]
+        self.kept.write_values(name, key, new)
+        return True
 
     def estimate_from(self, explainer: str, first: float, batch: float) -> None:
         """Estimate the later phases of an explainer from its first calls.
@@ -123,13 +177,14 @@ class EvaluationPhases:
 
 @contextmanager
 def evaluation_phases(
-    settings: Settings, loads: Mapping[str, ExplainerLoad]
+    settings: Settings, loads: Mapping[str, ExplainerLoad], kept: KeptPhases | None = None
 ) -> Iterator[EvaluationPhases]:
     """The phases of a call, with a bar where somebody looks.
 
     Args:
         settings: They say what is measured.
         loads: What each explainer has to do, by its label.
+        kept: What was finished by an earlier call that was stopped.
     """
     phases: dict[tuple[str, str], Phase] = {}
     for label, load in loads.items():
@@ -147,7 +202,7 @@ def evaluation_phases(
         phases["stability", label] = _make_phase("stability", label, repeated, 0.0)
         phases["timing", label] = _make_phase("timing", label, timed, 0.0)
     with phase_bar(list(phases.values())) as bar:
-        found = EvaluationPhases(settings, loads, bar, phases)
+        found = EvaluationPhases(settings, loads, bar, phases, kept or KeptPhases())
         for label, load in loads.items():
             alone, each = _SECONDS_PER_CALL[load.deterministic], _SECONDS_PER_TARGET["explaining"]
             known = load.seconds

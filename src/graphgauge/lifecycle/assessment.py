@@ -105,12 +105,18 @@ class Assessment:
             ) from error
 
 
-def assess(project: Project, tell: Callable[[str], None] = lambda text: None) -> Assessment:
+def assess(
+    project: Project,
+    tell: Callable[[str], None] = lambda text: None,
+    keep_in: str | os.PathLike[str] | None = None,
+) -> Assessment:
     """Measure and judge a project.
 
     Args:
         project: The project.
         tell: Called with a line about each step.
+        keep_in: A folder for what is finished, from which a stopped call continues; see
+            `Evaluator.compare`.
 
     Raises:
         BadModel: No explainer can be run on the network.
@@ -123,7 +129,7 @@ def assess(project: Project, tell: Callable[[str], None] = lambda text: None) ->
     for name, why in left_out.items():
         tell(f"{name} is left out: {why}")
     tell(f"measuring {', '.join(explainers)} on {len(targets)} {model.level} targets")
-    results = project.evaluator(model).compare(explainers, targets)
+    results = project.evaluator(model).compare(explainers, targets, keep_in=keep_in)
     return _judge_results(results, project.requirements(model), left_out)
 
 
