@@ -12,9 +12,9 @@ product replaces the zeros that it returns. With g = dL/d out the gradients are 
 
     dL/dx = W' g                dL/dw_uv = g_v · x_u                for the entries of W only
 
-Self-loops that a layer adds, one for each row, are a diagonal: w_vv x_v. If messages are scaled on
-their way to z m + (1 - z) b, with a number z for each and one vector b for all
-(`MessageScaling`), the sum is that of z w_uv x_u, and (Σ_u 1 - z_uv) b.
+Self-loops that a layer adds are the last entries of their rows. If messages are scaled on their way
+to z m + (1 - z) b, with a number z for each and one vector b for all (`MessageScaling`), the sum is
+that of z w_uv x_u, and (Σ_u 1 - z_uv) b.
 
 A sparse matrix needs its entries row by row. The edges of each computation graph are sorted by head
 once, and the order of a union's edges follows from that without sorting.
@@ -36,6 +36,12 @@ from torch_geometric.utils.sparse import index2ptr
 from graphgauge.execution.graph_batch import GraphBatch
 from graphgauge.execution.message_masking import MessageScaling
 from graphgauge.execution.message_pruning import MessagePruner
+from graphgauge.execution.triton_products import (
+    RowParts,
+    can_use_kernels,
+    entry_dots,
+    sparse_times_rows,
+)
 from graphgauge.subgraphs import message_layers
 
 #: what `propagate` is given: edges, size, and inputs by name
@@ -164,39 +170,33 @@ class _SparseProduct(torch.autograd.Function):
         """(entries,), (rows, H) -> (rows, H)"""
         ctx.save_for_backward(value, x)
         ctx.entries = entries
-        with _without_sparse_warnings():
-            return entries.matrix(value) @ x
+        return entries.product(value, x)
 
     @staticmethod
     def backward(ctx: _ProductContext, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         """Compute the gradients that are needed."""
         (value, x), entries, grad = ctx.saved_tensors, ctx.entries, grads[0].contiguous()
         wants_value, wants_x, _ = ctx.needs_input_grad
-        with _without_sparse_warnings():
-            for_value = entries.dots(grad, x) if wants_value else None
-            return for_value, entries.turned(value) @ grad if wants_x else None, None
+        for_value = entries.dots(grad, x) if wants_value else None
+        return for_value, entries.turned_product(value, grad) if wants_x else None, None
 
 
 @dataclass(frozen=True)
 class MatrixEntries:
-    """Messages as the entries of a sparse matrix, sorted by row, and of a diagonal.
+    """Messages as the entries of a sparse matrix, sorted by row.
 
     Args:
         messages: The column of ``edge_index`` of each message, -1 for an added self-loop.
-            (messages,)
+            (entries,)
         place: Which message each entry is.  (entries,)
         start: First entry of each row, and the number of entries.  (rows + 1,)
         column: Column of each entry.  (entries,)
-        loop: Messages of added self-loops.  (loops,)
-        loop_row: Row of each of them.  (loops,)
     """
 
     messages: Tensor
     place: Tensor
     start: Tensor
     column: Tensor
-    loop: Tensor
-    loop_row: Tensor
 
     @property
     def rows(self) -> int:
@@ -204,47 +204,72 @@ class MatrixEntries:
         return len(self.start) - 1
 
     @cached_property
+    def row(self) -> Tensor:
+        """Row of each entry.  (entries,)"""
+        size = self.start.diff().long()
+        return torch.repeat_interleave(size, output_size=len(self.column)).to(self.start)
+
+    @cached_property
     def by_column(self) -> tuple[Tensor, Tensor, Tensor]:
         """The transposed matrix: start of each column, row of each entry, and which entry it is."""
         order = self.column.argsort(stable=True)
-        row = torch.repeat_interleave(self.start.diff().long(), output_size=len(self.column))
-        return (
-            index2ptr(self.column[order].long(), self.rows).to(self.start),
-            row[order].to(self.start),
-            order,
-        )
+        start = index2ptr(self.column[order].long(), self.rows).to(self.start)
+        return start, self.row[order], order
+
+    @cached_property
+    def row_parts(self) -> RowParts:
+        """The rows of W, for the kernels."""
+        return RowParts.from_rows(self.start)
+
+    @cached_property
+    def column_parts(self) -> RowParts:
+        """The rows of W', for the kernels."""
+        return RowParts.from_rows(self.by_column[0])
 
     def times(self, weight: Tensor, x: Tensor) -> Tensor:
         """W x for each head.  (messages, heads), (rows, heads, H) -> (rows, heads, H)"""
-        heads = range(x.size(1))
         value = weight.index_select(0, self.place)
-        found = torch.stack(
-            [_SparseProduct.apply(value[:, head], x[:, head].contiguous(), self) for head in heads],
-            1,
-        )
-        on_loops = weight.index_select(0, self.loop)[:, :, None] * x.index_select(0, self.loop_row)
-        return found.index_add(0, self.loop_row, on_loops)
+        products: list[Tensor] = [
+            _SparseProduct.apply(value[:, head], x[:, head].contiguous(), self)
+            for head in range(x.size(1))
+        ]
+        return products[0][:, None] if len(products) == 1 else torch.stack(products, 1)
 
-    def matrix(self, value: Tensor) -> Tensor:
-        """The matrix W.  (entries,) -> (rows, rows)"""
-        return _sparse_matrix(self.start, self.column, value, self.rows)
+    def product(self, value: Tensor, x: Tensor) -> Tensor:
+        """W x.  (entries,), (rows, H) -> (rows, H)"""
+        if can_use_kernels(x):
+            return sparse_times_rows(self.row_parts, self.column, value.contiguous(), x)
+        return _matrix_times_rows(self.start, self.column, value, x)
 
-    def turned(self, value: Tensor) -> Tensor:
-        """The transposed matrix W'."""
+    def turned_product(self, value: Tensor, x: Tensor) -> Tensor:
+        """W' x.  (entries,), (rows, H) -> (rows, H)"""
         start, row, order = self.by_column
-        return _sparse_matrix(start, row, value.index_select(0, order), self.rows)
+        turned = value.index_select(0, order)
+        if can_use_kernels(x):
+            return sparse_times_rows(self.column_parts, row, turned, x)
+        return _matrix_times_rows(start, row, turned, x)
 
     def dots(self, first: Tensor, second: Tensor) -> Tensor:
         """The scalar product first_v · second_u for each entry (v, u).  (rows, H) twice ->
         (entries,)
         """
-        pattern = self.matrix(first.new_zeros(len(self.column)))
-        return torch.sparse.sampled_addmm(pattern, first, second.t(), beta=0.0).values()
+        if can_use_kernels(first):
+            return entry_dots(self.row, self.column, first, second)
+        with _without_sparse_warnings():
+            pattern = _sparse_matrix(self.start, self.column, first.new_zeros(len(self.column)))
+            return torch.sparse.sampled_addmm(pattern, first, second.t(), beta=0.0).values()
 
 
-def _sparse_matrix(start: Tensor, column: Tensor, value: Tensor, rows: int) -> Tensor:
+def _matrix_times_rows(start: Tensor, column: Tensor, value: Tensor, x: Tensor) -> Tensor:
+    """The product of a square matrix in compressed sparse rows with rows."""
+    with _without_sparse_warnings():
+        return _sparse_matrix(start, column, value) @ x
+
+
+def _sparse_matrix(start: Tensor, column: Tensor, value: Tensor) -> Tensor:
     """A square matrix in compressed sparse rows."""
-    return torch.sparse_csr_tensor(start, column, value, (rows, rows), check_invariants=False)
+    size = (len(start) - 1, len(start) - 1)
+    return torch.sparse_csr_tensor(start, column, value, size, check_invariants=False)
 
 
 @contextmanager
@@ -275,19 +300,39 @@ def _build_entries(union: GraphBatch, used: Tensor, at: Tensor | None) -> Matrix
         rank = torch.full((edges.size(1) + rows,), -1, device=used.device)
         order = rank.index_copy(0, at, torch.arange(len(at), device=at.device))[order]
         order = order[order >= 0]
-    if len(order) > rows * rows:  # cuSPARSE takes no more entries than the matrix has places
+    if used.size(1) > rows * rows:  # cuSPARSE takes no more entries than the matrix has places
         raise NotFusable
     (loop,) = (~is_edge).nonzero(as_tuple=True)
+    start, order = _append_loops(index2ptr(used[1, order], rows), order, loop, loop_row[loop])
     narrow = torch.int32 if max(used.size(1), rows) < 2**31 else torch.int64
-    start = index2ptr(used[1, order], rows)
     return MatrixEntries(
-        place.where(is_edge, -1),
-        order,
-        start.to(narrow),
-        used[0, order].to(narrow),
-        loop,
-        loop_row[loop],
+        place.where(is_edge, -1), order, start.to(narrow), used[0, order].to(narrow)
     )
+
+
+def _append_loops(
+    start: Tensor, order: Tensor, loop: Tensor, loop_row: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Put each self-loop behind the other entries of its row.
+
+    Args:
+        start: First entry of each row, without self-loops.  (rows + 1,)
+        order: The message of each entry.  (entries,)
+        loop: Messages of self-loops: one for a row, but several where rows are filling.  (loops,)
+        loop_row: Row of each of them.  (loops,)
+
+    Returns:
+        Start and order with the self-loops.
+    """
+    num_loops = torch.bincount(loop_row, minlength=len(start) - 1)
+    before = torch.cat([num_loops.new_zeros(1), num_loops.cumsum(0)])
+    row = torch.repeat_interleave(start.diff(), output_size=len(order))
+    place = torch.arange(len(order), device=order.device) + before[row]
+    by_row = loop_row.argsort(stable=True)
+    loop_place = start[loop_row[by_row] + 1] + torch.arange(len(loop), device=order.device)
+    merged = order.new_empty(len(order) + len(loop))
+    merged[torch.cat([place, loop_place])] = torch.cat([order, loop[by_row]])
+    return start + before, merged
 
 
 def _edges_by_head(union: GraphBatch) -> Tensor:

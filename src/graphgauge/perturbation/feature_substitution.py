@@ -214,7 +214,7 @@ class SubstitutedFeatures(BatchFeatures):
         if can_use_kernel(rows) and (row_of := self._row_of_steps()) is not None:
             pairs = (self.pair_line, self.pair_block, self.pair_node, self.pair_donor)
             transposed = weight.detach().double().t().contiguous()
-            rows = rows.contiguous().clone()
+            rows = rows.contiguous()
             add_changes(rows, row_of, self.order, pairs, self.source.contiguous(), transposed)
             return rows
         columns = weight.double().t()
