@@ -1,3 +1,5 @@
+import hashlib
+import json
 import subprocess
 import sys
 
@@ -72,3 +74,15 @@ def test_impossible_seeds_are_refused(seed):
 def test_content_without_a_stable_text_is_refused(content):
     with pytest.raises(BadSetting, match="cannot be derived"):
         derive_seed(0, content)
+
+
+@given(st.integers(0, 2**63 - 1), st.lists(CONTENT, max_size=4))
+def test_a_seed_is_the_hash_of_its_content_written_as_one_json_list(run_seed, content):
+    def as_json(value):
+        if isinstance(value, float):
+            return ["float", value.hex()]
+        return ["list", [as_json(item) for item in value]] if isinstance(value, list) else value
+
+    text = json.dumps([run_seed, *map(as_json, content)], separators=(",", ":"))
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    assert derive_seed(run_seed, *content) == int.from_bytes(digest, "big") >> 1

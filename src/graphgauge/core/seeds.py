@@ -7,6 +7,7 @@ on the number of workers or on which other explainers take part, and `PYTHONHASH
 
 import hashlib
 import json
+from functools import lru_cache
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +29,8 @@ def derive_seed(run_seed: int, *content: Any) -> int:
     >>> derive_seed(0, "cora", 17) == derive_seed(0, "cora", "17")
     False
     """
-    text = json.dumps(
-        [check_seed(run_seed), *map(_typed_json_value, content)],
-        ensure_ascii=True,
-        separators=(",", ":"),
-    )
+    # the same text as json.dumps of the whole list, in less than half of its time
+    text = f"[{','.join([str(check_seed(run_seed)), *map(_json_text, content)])}]"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
@@ -41,6 +39,26 @@ def check_seed(seed: Any) -> int:
     if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= index(seed) < 2**63:
         raise BadSetting(f"seed must be a whole number from 0 to 2^63 - 1, but {seed!r} was given.")
     return index(seed)
+
+
+def _json_text(value: Any) -> str:
+    """``value`` as a text of JSON that tells types apart.
+
+    >>> _json_text(("a", 1, 1.0, None))
+    '["list",["a",1,["float","0x1.0000000000000p+0"],null]]'
+    """
+    kind = type(value)
+    if kind is int:
+        return str(value)
+    if kind is str:
+        return _quoted_text(value)
+    return json.dumps(_typed_json_value(value), ensure_ascii=True, separators=(",", ":"))
+
+
+@lru_cache(maxsize=1024)
+def _quoted_text(value: str) -> str:
+    """A text as JSON writes it; the words of seeds are few."""
+    return json.dumps(value, ensure_ascii=True)
 
 
 def _typed_json_value(value: Any) -> Any:
