@@ -59,7 +59,7 @@ def test_the_linear_map_is_that_of_the_written_features(dtype, width, has_bias, 
 @pytest.mark.numeric
 def test_copies_that_end_at_the_same_step_are_both_right(device):
     features = substituted(device, torch.float64, steps=(4, 4, 7))
-    assert features._row_of_steps() is None
+    assert not features.copies_differ
     weight = torch.randn(3, FEATURES, generator=make_generator(1), dtype=torch.float64).to(device)
     wanted = torch.nn.functional.linear(features.written, weight)
     assert (features.linear(weight, None) - wanted).abs().max() <= 1e-12
@@ -68,7 +68,8 @@ def test_copies_that_end_at_the_same_step_are_both_right(device):
 @pytest.mark.numeric
 def test_each_row_is_found_under_its_pair_and_step(device):
     features = substituted(device, torch.float64)
-    row_of = features._row_of_steps()
+    row_of = features.row_of_steps
+    assert features.copies_differ
     for at, pair, step in zip(
         features.at.tolist(), features.pair.tolist(), features.step.tolist(), strict=True
     ):

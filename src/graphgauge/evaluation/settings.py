@@ -8,6 +8,7 @@ ranking scores 1/2, a p-value is one).
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 from typing_extensions import TypedDict, Unpack
@@ -213,7 +214,7 @@ class Settings:
             name: value for name, value in values.items() if value != _LATER_SETTINGS.get(name, ...)
         }
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """A short name of exactly these settings."""
         return blake2b_hex(json.dumps(self.record(), sort_keys=True), size=6)

@@ -40,6 +40,7 @@ from graphgauge.explainers.mask_optimisation import (
     original_predictions,
     prediction_loss,
 )
+from graphgauge.explainers.mask_steps import MaskSteps
 from graphgauge.explainers.network_checks import can_mask_messages
 from graphgauge.explainers.parameter_checks import check_finite_parameters, check_positive_integer
 from graphgauge.models import BaseModel
@@ -125,24 +126,17 @@ class GNNExplainer(BaseExplainer):
             masks = self._masks(
                 copies, [seeds[k] for k in union.graph_index.tolist()], std[union.graph_index]
             )
-            adam = torch.optim.Adam(
-                [mask.logit for mask in masks],
-                lr=self.lr,
-                fused=True,
-                capturable=copies.value.is_cuda,
-            )
+            steps = MaskSteps(copies, masks, self.lr)
             target_label = None if label is None else label[union.graph_index]
             target_value = value[union.graph_index]
 
             def step() -> None:
-                copies.set_gates(*(mask.gates() for mask in masks))
+                steps.write_gates()
                 with torch.enable_grad():
                     raw = model.executor.outputs(copies.edited)
                     loss = prediction_loss(model, raw, target_label, target_value).sum()
-                    gradients = copies.gradients(loss)
-                for mask, gradient in zip(masks, gradients, strict=True):
-                    mask.logit.grad = mask.gradient(gradient)
-                adam.step()
+                    gradients = copies.leaf_gradients(loss)
+                steps.update(gradients)
 
             replay = ReplayedStep(step, copies.value.device)
             for _ in range(epochs):

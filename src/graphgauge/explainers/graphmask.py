@@ -62,6 +62,7 @@ from graphgauge.explainers.mask_optimisation import (
     original_predictions,
     relevant_edge_entries,
 )
+from graphgauge.explainers.mask_steps import MaskSteps
 from graphgauge.explainers.message_gates import (
     GatedMessages,
     GateNoise,
@@ -279,14 +280,10 @@ class _GraphMaskOptimisation:
         padded = (-(-len(self.union) // 8) * 8, 16)
         multiplier = self.copies.value.new_full(padded, settings.init_lambda).requires_grad_(True)
         on_gpu = multiplier.is_cuda
-        adam = torch.optim.Adam(
-            [
-                {"params": [self.mask.logit], "lr": _FEATURE_LR},
-                {"params": self.logits, "lr": settings.lr},
-            ],
-            fused=True,
-            capturable=on_gpu,
-        )
+        self.mask_steps = MaskSteps(self.copies, [self.mask], _FEATURE_LR)
+        adams = []
+        if self.logits:
+            adams = [torch.optim.Adam(self.logits, lr=settings.lr, fused=True, capturable=on_gpu)]
         ascent = torch.optim.RMSprop(
             [multiplier],
             lr=settings.lambda_optimizer_lr,
@@ -299,7 +296,8 @@ class _GraphMaskOptimisation:
         def step(stage: int) -> None:
             noise.draw(stage)
             self.set_gradients(first, stage, noise.uniform, multiplier)
-            adam.step()
+            for adam in adams:
+                adam.step()
             ascent.step()
             with torch.no_grad():
                 multiplier.clamp_(*_LAMBDA_RANGE)
@@ -311,8 +309,10 @@ class _GraphMaskOptimisation:
             advance_progress(len(self.union) / len(stages))
 
     def set_gradients(self, first: Tensor, stage: int, uniform: Tensor, multiplier: Tensor) -> None:
-        """Compute all gradients of one step, in which rounds from ``stage`` on have gates."""
-        self.copies.set_gates(self.mask.gates())
+        """Take the step of the feature mask, and compute all other gradients of one step, in which
+        rounds from ``stage`` on have gates.
+        """
+        self.mask_steps.write_gates()
         learning = dict(enumerate(self.logits[stage:], start=stage))
         with torch.enable_grad():
             raw = self.run(
@@ -334,7 +334,7 @@ class _GraphMaskOptimisation:
                 )
             leaves = [self.copies.leaf, multiplier, *learning.values()]
             for_x, *others = torch.autograd.grad(loss, leaves, materialize_grads=True)
-        self.mask.logit.grad = self.mask.gradient(self.copies.at_places(for_x))
+        self.mask_steps.update([for_x])
         for leaf, gradient in zip(leaves[1:], others, strict=True):
             leaf.grad = gradient
 

@@ -153,20 +153,31 @@ class MaskedBatch:
         if self.edges is not None and for_edges is not None:
             self.factor[self.edges.at] = for_edges[self.edges.slot]
 
-    def gradients(self, loss: Tensor) -> list[Tensor]:
-        """Gradients of ``loss`` for the gates of features and, if there are any, of edges. (size,),
-        (size,)
+    def leaf_gradients(self, loss: Tensor) -> list[Tensor]:
+        """Gradients of ``loss`` for what gates are written into: ``leaf`` and, if edges have gates,
+        ``factor``.
         """
         leaves = [self.leaf] if self.edges is None else [self.leaf, self.factor]
-        grads = torch.autograd.grad(loss, leaves, allow_unused=True)
-        for_leaf, *for_factor = (
-            torch.zeros_like(leaf) if grad is None else grad
-            for leaf, grad in zip(leaves, grads, strict=True)
-        )
+        return list(torch.autograd.grad(loss, leaves, materialize_grads=True))
+
+    def gate_gradients(self, for_leaves: list[Tensor]) -> list[Tensor]:
+        """Convert these gradients to those for the gates of features and, if there are any, of
+        edges. (size,), (size,)
+        """
+        for_leaf, *for_factor = for_leaves
         for_features = self.at_places(for_leaf)
         if self.edges is None:
             return [for_features]
         return [for_features, _scatter_to_slots(self.edges, for_factor[0][self.edges.at])]
+
+    def mask_indices(self) -> list[tuple[Tensor, Tensor, Tensor, Tensor | None]]:
+        """Of features and, if they have gates, of edges: what gates are written into, position of
+        each item there and among the gates, and its value.
+        """
+        features = (self.leaf, self.features.at, self.features.slot, self.value)
+        if self.edges is None:
+            return [features]
+        return [features, (self.factor, self.edges.at, self.edges.slot, None)]
 
     def at_places(self, for_leaf: Tensor) -> Tensor:
         """Convert a gradient for ``leaf`` to one for the feature gates. (size,)"""

@@ -124,17 +124,21 @@ def random_orders_within_blocks(
     tensor([1, 0, 1])
     """
     orders = order.new_full((*order.shape[:2], number, order.size(2)), -1)
-    for target, (size, seed) in enumerate(zip(count.tolist(), seeds, strict=True)):
-        start = torch.arange(0, size, block)[:, None]
-        names = [
-            draw_uniform(derive_seed(seed, "within blocks", n), size // block, block).argsort(1)
-            + start
+    sizes = count.tolist()
+    for size in sorted(set(sizes)):  # targets with as many candidates are renamed together
+        targets = [target for target, own in enumerate(sizes) if own == size]
+        drawn = [
+            draw_uniform(derive_seed(seeds[target], "within blocks", n), size // block, block)
+            for target in targets
             for n in range(number)
         ]
-        name_of = torch.stack([name.flatten() for name in names], 1).to(order.device)
-        original = order[target]
-        renamed = name_of[original.clamp(min=0)]  # (M, K, number)
-        orders[target] = torch.where(original[:, None] < 0, -1, renamed.transpose(1, 2))
+        start = torch.arange(0, size, block)[:, None]
+        names = (torch.stack(drawn).argsort(2) + start).view(len(targets), number, size)
+        place = torch.tensor(targets, device=order.device)
+        original = order[place][:, :, None]  # (targets, M, 1, K)
+        name_of = names.to(order.device)[:, None].expand(-1, order.size(1), -1, -1)
+        at = original.clamp(min=0).expand(-1, -1, number, -1)
+        orders[place] = torch.where(original < 0, -1, name_of.gather(3, at))
     return orders
 
 

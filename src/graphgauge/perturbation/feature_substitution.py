@@ -89,6 +89,22 @@ class FeatureEdits(GraphEdits):
         return union.with_features(SubstitutedFeatures.from_edits(self, union, lines, line, step))
 
 
+def _most_and_equal_changes(line: Tensor, num_changes: Tensor) -> tuple[int, int]:
+    """The largest number of changes, and how many changed copies have one like them in their line.
+
+    Args:
+        line: The line of each copy.  (K,)
+        num_changes: The number of changes that each copy gets.  (K,)
+    """
+    if not len(line):
+        return 0, 0
+    most = num_changes.max()
+    key = (line * (most + 1) + num_changes).sort().values
+    is_equal = (key[1:] == key[:-1]) & (key[1:] % (most + 1) > 0)
+    largest, equal = torch.stack([most, is_equal.sum()]).tolist()
+    return int(largest), int(equal)
+
+
 def _cases_per_part(size: Tensor, most: int) -> list[int]:
     """How many consecutive cases of ``size`` nodes make parts of about ``most`` nodes. (Q,)"""
     if not len(size):
@@ -131,6 +147,7 @@ class SubstitutedFeatures(BatchFeatures):
     at: Tensor  #: (rows of scored nodes,) row of each in the batch
     pair: Tensor  #: (rows of scored nodes,)
     step: Tensor  #: (rows of scored nodes,) number of changes made, from 0
+    copies_differ: bool  #: whether all copies of a line that are changed have different steps
 
     @staticmethod
     def from_edits(
@@ -152,7 +169,7 @@ class SubstitutedFeatures(BatchFeatures):
         num_changes = torch.where(
             step > 0, changes.cumsum(1)[line_of_copy, (step - 1).clamp(min=0)], 0
         )
-        most_changes = int(num_changes.max()) if len(num_changes) else 0
+        most_changes, num_equal = _most_and_equal_changes(line_of_copy, num_changes)
         graph = edits.graph[present.case]
         pair_line, pair_place = ragged_ranges(
             edits.donor_ptr[present.case], edits.donor_ptr.diff()[present.case]
@@ -173,6 +190,7 @@ class SubstitutedFeatures(BatchFeatures):
             at=union.node_at[is_scored],
             pair=pair_start[line_of_copy][copy] + union.node_position[is_scored],
             step=num_changes[copy],
+            copies_differ=num_equal == 0,
         )
 
     @property
@@ -211,11 +229,12 @@ class SubstitutedFeatures(BatchFeatures):
         rows = self.base.linear(weight, bias)
         if not self.order.size(1):
             return rows
-        if can_use_kernel(rows) and (row_of := self._row_of_steps()) is not None:
+        if can_use_kernel(rows) and self.copies_differ and len(rows) < 2**31:
             pairs = (self.pair_line, self.pair_block, self.pair_node, self.pair_donor)
             transposed = weight.detach().double().t().contiguous()
             rows = rows.contiguous()
-            add_changes(rows, row_of, self.order, pairs, self.source.contiguous(), transposed)
+            source = self.source.contiguous()
+            add_changes(rows, self.row_of_steps, self.order, pairs, source, transposed)
             return rows
         columns = weight.double().t()
         total = rows.new_zeros(len(self.pair_line), weight.size(0), dtype=torch.float64)
@@ -234,20 +253,17 @@ class SubstitutedFeatures(BatchFeatures):
             rows[at] = (rows[at].double() + change).to(rows.dtype)
         return rows
 
-    def _row_of_steps(self) -> Tensor | None:
-        """The row of the batch that ends at each step of each pair, -1 for none; None if two rows
-        of a pair end at the same step.  (pairs, steps) int32
+    @cached_property
+    def row_of_steps(self) -> Tensor:
+        """The row of the batch that ends at each step of each pair, -1 for none, if copies differ.
+
+        (pairs, steps) int32
         """
         num_pairs, num_steps = len(self.pair_line), self.order.size(1)
-        if max(self.shape[0], 1) >= 2**31:
-            return None
-        is_changed = self.step > 0
-        key = self.pair[is_changed] * num_steps + self.step[is_changed] - 1
-        row_of = torch.full((num_pairs * num_steps,), -1, dtype=torch.int32, device=key.device)
-        row_of[key] = self.at[is_changed].int()
-        if int((row_of >= 0).sum()) < len(key):
-            return None
-        return row_of.view(num_pairs, num_steps)
+        place = self.pair * (num_steps + 1) + self.step  # a row without a change goes to step 0
+        row_of = self.at.new_full((num_pairs * (num_steps + 1),), -1, dtype=torch.int32)
+        row_of[place] = self.at.int()
+        return row_of.view(num_pairs, num_steps + 1)[:, 1:].contiguous()
 
     def changes(self, steps: slice) -> Tensor:
         """By how much each step changes its column, in each pair; 0 outside the block. (pairs,
