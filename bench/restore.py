@@ -105,7 +105,12 @@ def entries_of(
         rows[row.task, row.model, row.target].append(row)
     found = []
     for shard in (shard for shard in plan.shards if (shard.task, shard.model, shard.block) in done):
-        own = [row for target in shard.targets for row in rows[shard.task, shard.model, target]]
+        own = [
+            row
+            for target in shard.targets
+            for row in rows[shard.task, shard.model, target]
+            if row.metric in shard.metrics_of(target)
+        ]
         check_whole(shard, own)
         ordered = [row for label in shard.labels for row in own if row.explainer == label]
         body = body_of(shard, done[shard.task, shard.model, shard.block], own, call)
@@ -120,7 +125,7 @@ def check_whole(shard: Shard, rows: list[Row]) -> None:
         (label, str(target), name)
         for label in shard.labels
         for target in shard.targets
-        for name in shard.names
+        for name in shard.metrics_of(target)
     )
     if found != planned:
         raise BadSetting(

@@ -30,8 +30,8 @@ def test_a_dry_run_counts_and_makes_nothing(tmp_path, networks):
     path = write_experiment(tmp_path / "tiny.yaml", models=["gcn", "gat"])
     plan = bench._plan_experiment(str(path), RunEnvironment(networks=str(networks)), targets=3)
     found = bench._plan_record(plan)
-    # 2 networks x (2 + 1 targets) x 3 explainers
-    assert (found["shards"], found["explanations"]) == (4, 18)
+    # 2 networks x (1 timed target, then 2 + 1 targets) x 3 explainers
+    assert (found["shards"], found["explanations"]) == (6, 18)
     assert found["rows"] == 18 * len(plan.shards[0].names)
     assert bench._plan_text(found).splitlines()[1].split() == ["ba-shapes-node", "gcn", "9"]
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.yaml"]
@@ -45,7 +45,7 @@ def test_the_summary_shows_means_faults_and_the_place(tmp_path, networks, monkey
     run = run_here(path, tmp_path / "run", networks)
     found = bench._run_record(run)
     assert found["means"]["saliency"]["edge_stability"] == 1.0
-    assert (found["finished"], found["shards"], found["rows"]) == (True, 1, len(run.results()))
+    assert (found["finished"], found["shards"], found["rows"]) == (True, 2, len(run.results()))
     text = bench._run_summary_text(run)
     assert str(tmp_path / "run") in text.splitlines()[-1]
     assert text.splitlines()[-2].startswith("the work: ")

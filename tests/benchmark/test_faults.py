@@ -81,16 +81,17 @@ def test_retry_measures_a_repaired_explainer_as_if_it_had_never_failed(
         report=lambda text, size: told.append((text.partition(",")[0], size)),
     )
     assert told == [
-        ("2 of 2 shards are there", 3),
-        ("ba-shapes-node gcn block 0 tried again", 1),
-        ("ba-shapes-node gcn block 1 tried again", 2),
+        ("3 of 3 shards are there", 3),
+        ("ba-shapes-node gcn block 2 tried again", 0),
+        ("ba-shapes-node gcn block 0 tried again", 2),
+        ("ba-shapes-node gcn block 1 tried again", 1),
     ]
     assert (
         numbers(run.folder)
         == numbers(run_here(path, tmp_path / "whole", networks).folder)
         != before
     )
-    assert run.shards()["faults"].tolist() == [{}, {}]
+    assert run.shards()["faults"].tolist() == [{}, {}, {}]
     assert run.is_finished
 
 

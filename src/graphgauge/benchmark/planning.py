@@ -2,7 +2,7 @@
 measured.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -123,30 +123,36 @@ def _create_shards(
 ) -> list[Shard]:
     """The shards of one task and network."""
     targets = benchmark_targets(model.data, experiment.targets.number, experiment.targets.seed)
-    settings, shards, num_before = experiment.full_settings, [], 0
+    settings, num_before = experiment.full_settings, 0
     metrics = [each.build() for each in experiment.metrics]
     preset = cast(Preset, experiment.preset)
     names = Evaluator(model, preset, metrics=metrics, **experiment.settings).metric_names
-    for number, part in enumerate(split_targets(targets, experiment.block, settings.timed)):
-        shard = Shard(
-            task=choice.name,
-            data_set=choice.data,
-            level=choice.level,
-            model=conv,
-            block=number,
-            targets=part,
-            explainers=_explainer_specs(experiment),
-            metrics=_metric_specs(experiment),
-            names=tuple(names),
-            settings=settings.record(),
-            timed=min(len(part), max(0, settings.timed - num_before)),
-            seed=experiment.seed,
-            data=config["data"][choice.name],
-            network=config["networks"][f"{choice.name}-{conv}"],
-        )
-        shards.append(shard)
+    whole = Shard(
+        task=choice.name,
+        data_set=choice.data,
+        level=choice.level,
+        model=conv,
+        block=0,
+        targets=tuple(targets),
+        explainers=_explainer_specs(experiment),
+        metrics=_metric_specs(experiment),
+        names=tuple(names),
+        settings=settings.record(),
+        timed=0,
+        timed_elsewhere=0,
+        seed=experiment.seed,
+        data=config["data"][choice.name],
+        network=config["networks"][f"{choice.name}-{conv}"],
+    )
+    shards = []
+    for number, part in enumerate(split_targets(targets, experiment.block)):
+        elsewhere = min(len(part), max(0, settings.timed - num_before))
+        shards.append(replace(whole, block=number, targets=part, timed_elsewhere=elsewhere))
         num_before += len(part)
-    return shards
+    timed = tuple(targets[: settings.timed])
+    if not timed:
+        return shards
+    return [replace(whole, block=len(shards), targets=timed, timed=len(timed)), *shards]
 
 
 def wrap_network(net: nn.Module, data: Data, memory: str | None = None) -> BaseModel:

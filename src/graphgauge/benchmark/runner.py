@@ -111,11 +111,12 @@ class Runner:
         """Read what earlier calls measured: seconds, and explainers that failed."""
         for entry in (*self.store.entries(SHARD_ENTRY), *self.store.entries(RETRY_ENTRY)):
             self.suspects |= set(entry.body["faults"])
-            self.estimate.record(
-                (entry.body["task"], entry.body["model"]),
-                entry.body["explanations"],
-                entry.body["seconds"],
-            )
+            if entry.body["explanations"]:
+                self.estimate.record(
+                    (entry.body["task"], entry.body["model"]),
+                    entry.body["explanations"],
+                    entry.body["seconds"],
+                )
 
     def _submit_work(self, left: "deque[tuple[str, Shard]]") -> None:
         """Submit work until all places of the engine are taken."""
@@ -237,7 +238,8 @@ class Runner:
             body,
             [row for label in shard.labels for row in gathered.rows[label]],
         )
-        self.estimate.finish((shard.task, shard.model), shard.size, gathered.seconds)
+        if shard.size:
+            self.estimate.finish((shard.task, shard.model), shard.size, gathered.seconds)
         left = self.estimate.seconds_left(self.engine.places)
         ending = "" if left is None else f", about {format_duration(left)} left"
         self.report(f"{shard.title} {'tried again' if is_retry else 'done'}{ending}", shard.size)
@@ -275,5 +277,5 @@ def _mark_failed(gathered: _PartialResult, shard: Shard, fault: MeasurementFault
     gathered.rows[label] = [
         {**shared, "target": target, "metric": metric}
         for target in shard.targets
-        for metric in shard.names
+        for metric in shard.metrics_of(target)
     ]

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 
 from graphgauge.core import JsonObject, blake2b_hex
 
-RUN_FORMAT = 3  #: goes up whenever a change of the code moves a number that a run stores
+RUN_FORMAT = 4  #: goes up whenever a change of the code moves a number that a run stores
 
 _PlainTarget = int | tuple[int, int]
 
@@ -41,11 +41,14 @@ class Shard:
     metrics: tuple[ComponentSpec, ...]  #: beside those that are always measured
     names: tuple[str, ...]  #: of all metrics, a row for each
     settings: JsonObject
-    timed: int  #: how many of these targets are explained alone
+    #: how many targets are explained alone; such a shard measures nothing else. It runs by itself
+    timed: int
     seed: int
     data: str  #: digest of the task's data
     network: str  #: digest of the network
     format: int = RUN_FORMAT
+    #: of how many targets, the first ones, another shard measures the time
+    timed_elsewhere: int = 0
 
     @property
     def key(self) -> str:
@@ -64,8 +67,20 @@ class Shard:
 
     @property
     def size(self) -> int:
-        """The number of explanations."""
-        return len(self.targets) * len(self.explainers)
+        """The number of explanations that are scored; 0 where only times are measured."""
+        return 0 if self.timed else len(self.targets) * len(self.explainers)
+
+    def metrics_of(self, target: _PlainTarget) -> tuple[str, ...]:
+        """The metrics that a target has a row for.
+
+        Args:
+            target: One of the targets.
+        """
+        if self.timed:
+            return ("time",)
+        if target not in self.targets[: self.timed_elsewhere]:
+            return self.names
+        return tuple(name for name in self.names if name != "time")
 
     def only(self, labels: Iterable[str]) -> "Shard":
         """The same shard with some of its explainers."""
@@ -88,18 +103,10 @@ def content_digest(content: object) -> str:
     return blake2b_hex(text, size=16)
 
 
-def split_targets(
-    targets: list[_PlainTarget], size: int, timed: int = 0
-) -> list[tuple[_PlainTarget, ...]]:
-    """Split targets into parts of ``size``; the last may be smaller. The first ``timed`` targets
-    have parts of their own.
+def split_targets(targets: list[_PlainTarget], size: int) -> list[tuple[_PlainTarget, ...]]:
+    """Split targets into parts of ``size``; the last may be smaller.
 
     >>> split_targets([1, 2, 3], 2)
     [(1, 2), (3,)]
-    >>> split_targets([1, 2, 3, 4, 5, 6], 3, timed=2)
-    [(1, 2), (3, 4, 5), (6,)]
     """
-    parts = targets[:timed], targets[timed:]
-    return [
-        tuple(part[start : start + size]) for part in parts for start in range(0, len(part), size)
-    ]
+    return [tuple(targets[start : start + size]) for start in range(0, len(targets), size)]

@@ -108,14 +108,20 @@ def _evaluate_shard(
     }
     with model.session():
         before = _model_state_digest(model)
-        results = evaluator.compare(explainers, list(shard.targets))
-        with timed_phase("keeping"):
-            examples = to_keep(results)
+        examples: list[JsonObject] = []
+        if shard.timed:
+            results = evaluator.compare_times(explainers, list(shard.targets))
+        else:
+            results = evaluator.compare(explainers, list(shard.targets))
+            with timed_phase("keeping"):
+                examples = to_keep(results)
         if _model_state_digest(model) != before:
             raise ChangedModel(
                 f"{', '.join(explainers)} changed the network or its data while explaining"
             )
-    return result_records(results), examples
+    wanted = {target: set(shard.metrics_of(target)) for target in shard.targets}
+    records = result_records(results)
+    return [row for row in records if row["metric"] in wanted[row["target"]]], examples
 
 
 def result_records(results: Results) -> list[JsonObject]:

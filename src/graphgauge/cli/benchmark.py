@@ -177,7 +177,11 @@ def _plan_record(plan: RunPlan) -> JsonObject:
         "experiment": plan.experiment.name,
         "shards": len(plan.shards),
         "explanations": plan.size,
-        "rows": sum(shard.size * len(shard.names) for shard in plan.shards),
+        "rows": sum(
+            len(shard.explainers) * len(shard.metrics_of(target))
+            for shard in plan.shards
+            for target in shard.targets
+        ),
         "settings": settings.digest,
         "tasks": _task_sizes(plan),
     }

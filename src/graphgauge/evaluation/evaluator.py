@@ -26,9 +26,10 @@ from graphgauge.core import (
     check_seed,
     derive_seed,
     package_versions,
+    timed_phase,
 )
 from graphgauge.evaluation.curve_metrics import choose_curve_metrics, stability_metric_names
-from graphgauge.evaluation.explanation_scoring import ExplanationScorer
+from graphgauge.evaluation.explanation_scoring import ExplanationScorer, ValueTable
 from graphgauge.evaluation.explanation_set import (
     ExplainersLike,
     ExplanationRebuilder,
@@ -222,6 +223,41 @@ class Evaluator:
                     phases.estimate_from(name, middle - start, end - middle)
                     entries += split_by_occurrence(name, explainer, xs, seed)
                 return self._score(entries, known, phases, is_repeatable=True)
+
+    def compare_times(self, explainers: ExplainersLike, targets: TargetsLike) -> Results:
+        """Measure only how long explanations take: alone (``time``) and in a batch.
+
+        Args:
+            explainers: As in `compare`.
+            targets: As in `compare`; the first ``timed`` of them are explained alone.
+
+        Returns:
+            Two rows for each explanation: "time" and "time_batched".
+
+        >>> times = gg.Evaluator(model, timed=1).compare_times(gg.Saliency(), [302])
+        >>> [row.metric for row in times.rows]
+        ['time', 'time_batched']
+        """
+        rows: list[Row] = []
+        made: list[ExplanationSet] = []
+        with self.model.session():
+            parsed = self.model.parse_targets(targets)
+            for name, explainer in label_explainers(explainers).items():
+                seed = explainer_seed(name, explainer, self.seed)
+                with timed_phase("explaining"):
+                    explainer.explain(self.model, parsed[:1], seed=seed)
+                    xs = explainer.explain(self.model, parsed, seed=seed)
+                for entry in split_by_occurrence(name, explainer, xs, seed):
+                    values: ValueTable = {(0, target): {} for target in entry.xs}
+                    with timed_phase("timing"):
+                        self.scorer.add_time(entry, 0, values, is_warm=True)
+                    rows += [
+                        self._row(entry, x, metric, value)
+                        for target, x in entry.xs.items()
+                        for metric, value in values[0, target].items()
+                    ]
+                    made.append(entry)
+        return Results(tuple(rows), self.settings, {}, made=self._origin(made))
 
     def evaluate(
         self,
