@@ -299,8 +299,9 @@ def _draw_panel(axes: "Axes", series: str, points: list[Measurement]) -> None:
 def _write_seconds_per_item(axes: "Axes", points: list[Measurement], colour: str) -> None:
     """Write the seconds for each item beside the first and the last point of a line."""
     for point, offset, side in ((points[0], (8, -4), "left"), (points[-1], (-8, 2), "right")):
+        milliseconds = 1000 * point.seconds_per_item
         axes.annotate(
-            f"{1000 * point.seconds_per_item:,.3g} ms each",
+            f"{milliseconds:,.0f} ms each" if milliseconds > 100 else f"{milliseconds:.3g} ms each",
             (point.size, point.seconds),
             xytext=offset,
             textcoords="offset points",
@@ -320,7 +321,7 @@ def _draw_axes(axes: "Axes", series: str, sizes: list[int]) -> None:
     axes.set(xscale="log", yscale="log", xlabel=SERIES_TITLES[series], ylabel="seconds")
     low, high = axes.get_ylim()
     middle = (low * high) ** 0.5
-    axes.set_ylim(min(low, middle / 10**0.5), max(high, middle * 10**0.5))
+    axes.set_ylim(min(low / 1.3, middle / 10**0.5), max(high * 1.2, middle * 10**0.5))
     plain = FuncFormatter(lambda value, _: f"{value:,.10g}")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(plain)

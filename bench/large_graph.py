@@ -75,9 +75,10 @@ def compare(
     **settings: Unpack[SettingChanges],
 ) -> float:
     """Seconds of one call of `compare` by the preset "paper" with some settings changed."""
+    changed: SettingChanges = {"timed": 1, **settings}
     synchronise()
     start = time.perf_counter()
-    gg.Evaluator(model, preset="paper", **{"timed": 1, **settings}).compare(chosen, targets)
+    gg.Evaluator(model, preset="paper", **changed).compare(chosen, targets)
     synchronise()
     return time.perf_counter() - start
 
