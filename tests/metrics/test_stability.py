@@ -19,7 +19,7 @@ from graphgauge.metrics import (
     jackknife_over_pairs,
     stability_by_chance,
 )
-from graphgauge.metrics.stability_by_chance import _permute_rows
+from graphgauge.metrics.stability_by_chance import _draw_permutations, _permute_rows
 
 SCORES = st.floats(-3, 3).map(lambda value: 0.0 if abs(value) < 0.5 else value)
 
@@ -216,7 +216,9 @@ def test_each_of_many_permutations_is_as_likely_as_any_other():
     """
     generator, count = torch.Generator().manual_seed(0), {}
     for _ in range(4800):
-        last = tuple(_permute_rows(torch.arange(4.0)[None], generator, 5)[0, -1].tolist())
+        rows = torch.arange(4.0)[None]
+        drawn = _draw_permutations(1, 4, generator, 5)
+        last = tuple(_permute_rows(rows, *drawn)[0, -1].tolist())
         count[last] = count.get(last, 0) + 1
     assert len(count) == 24
     assert sum((number - 200) ** 2 / 200 for number in count.values()) < 49.7
@@ -260,10 +262,23 @@ def test_long_rows_share_a_permutation_that_is_turned_for_each(number, monkeypat
         [[int(row[k]) for k in order[step:] + order[:step]] for step in own]
         for row, own in zip(rows, steps, strict=True)
     ]
-    assert (
-        stability_by_chance._permute_rows(rows, torch.Generator().manual_seed(3), number).tolist()
-        == wanted
-    )
+    drawn = _draw_permutations(2, 7, torch.Generator().manual_seed(3), number)
+    assert _permute_rows(rows, *drawn).tolist() == wanted
+
+
+@pytest.mark.parametrize("number", [1, 4])
+@pytest.mark.parametrize("long_row", [2**16, 100])
+def test_chance_has_the_same_bits_in_any_number_of_parts(number, long_row, monkeypatch):
+    monkeypatch.setattr(stability_by_chance, "LONG_ROW", long_row)
+    first, second = torch.randn(2, 21, 300, generator=torch.Generator().manual_seed(0))
+    found = []
+    for cells in (1, 2000, 2**17):
+        monkeypatch.setattr(stability_by_chance, "_CELLS_AT_ONCE", cells)
+        found.append(
+            edge_stability_by_chance(first, second, torch.Generator().manual_seed(1), number)
+        )
+    assert torch.equal(found[0], found[2])
+    assert torch.equal(found[1], found[2])
 
 
 def test_chance_of_long_rows_is_that_of_short_ones(monkeypatch):

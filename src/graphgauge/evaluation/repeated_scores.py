@@ -22,6 +22,8 @@ from graphgauge.subgraphs import ComputationGraphs, pointers_from_counts, ragged
 
 #: scores that are compared in one call, unless one target has more
 _CELLS_AT_ONCE = 2**24
+#: scores of pairs whose distances are computed in one call on a CPU, unless two pairs have more
+_CELLS_OF_PAIRS = 2**16
 
 
 @dataclass(frozen=True)
@@ -169,8 +171,7 @@ class RepeatedScores:
         total, count = self.value.new_zeros(shape), self.value.new_zeros(len(self), 1)
         for block in self.blocks:
             for target, scores in self.groups_of_rows(block):
-                distance = half_distance(scores[:, first.to(device)], scores[:, second.to(device)])
-                total[target] += distance
+                total[target] += _distances(scores, first.to(device), second.to(device))
                 count[target] += 1
         is_known = torch.tensor([not why for why in self.status], device=device)[:, None]
         return torch.where(is_known & (count > 0), 1 - total / count, torch.nan).cpu()
@@ -209,6 +210,19 @@ class RepeatedScores:
                 if not bool(is_there.all()):
                     scores = torch.where(is_there[:, None, :, None], scores, 0)
                 yield target, scores.flatten(2)
+
+
+def _distances(scores: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """Half the distance of pairs of explanations.  (G, R, n), (P,), (P,) -> (G, P)
+
+    On a CPU, a few pairs are copied at a time, to take less memory. There are two or more of them:
+    a single one would be summed in another order by several threads.
+    """
+    cells = len(scores) * len(first) * scores.size(2)
+    is_split = scores.device.type == "cpu"
+    parts = max(1, min(len(first) // 2, cells // _CELLS_OF_PAIRS)) if is_split else 1
+    pairs = zip(first.tensor_split(parts), second.tensor_split(parts), strict=True)
+    return torch.cat([half_distance(scores[:, one], scores[:, two]) for one, two in pairs], 1)
 
 
 def _join_scores(scores: Sequence[Tensor | None], sizes: Sequence[int]) -> Tensor | None:

@@ -40,10 +40,12 @@ from graphgauge.metrics import (
     stop_pairs_early,
 )
 from graphgauge.models import BaseModel
-from graphgauge.subgraphs import ComputationGraph
+from graphgauge.subgraphs import ComputationGraph, ComputationGraphs
 
 _DETERMINISTIC_TOLERANCE = 1e-5  #: likeness that a deterministic explainer may miss
 _SHARE_OF_BUDGET = 0.25  #: of the memory budget that explanations may fill at a time
+_ID_BYTES_OF_NODE = 16  #: its id and its distance, in a computation graph
+_ID_BYTES_OF_EDGE = 24  #: its id and its two ends
 
 
 @dataclass
@@ -291,25 +293,37 @@ def _repeat_explanations(
 ) -> Iterator[tuple[Sequence[Target], list[RepeatedScores]]]:
     """``count`` independent explanations of each target, in as few calls as memory allows.
 
-    Each item holds some of the targets and their scores, features first.
+    Each item holds some of the targets and their scores, features first. It must be used before the
+    next one is asked for, because its list of scores is emptied then. All explanations of a target
+    are held at once, whatever the budget.
     """
     if not targets:
         return
     graphs = model.computation_graphs(list(targets), settings.edge_scope)
-    each = graphs.num_nodes * graphs.source.x.size(1) + graphs.num_edges
+    size = graphs.source.x.element_size()
+    each = graphs.sizes * (size * graphs.source.x.size(1) + _ID_BYTES_OF_NODE)
+    each = each + graphs.edge_sizes * (size + _ID_BYTES_OF_EDGE)
     room = _SHARE_OF_BUDGET * budget_bytes(model.executor.budget, graphs.source.device)
-    filled = (each.double() * graphs.source.x.element_size() * count / room).cumsum(0)
+    filled = (each.double() * count / room).cumsum(0)
     start = 0
     for part in filled.floor().unique_consecutive(return_counts=True)[1].tolist():
         some = targets[start : start + part]
         own = graphs.take(torch.arange(start, start + part, device=graphs.num_nodes.device))
         start += part
-        xs = explainer.explain(model, [target for target in some for _ in range(count)], seed=seed)
-        if isinstance(xs, Explanations) and have_same_edges(xs, own, count):
-            yield some, [RepeatedScores.from_packed(xs, count, side) for side in _SIDES]
-            continue
-        listed = [_restrict_to_scope(x, own[k // count]) for k, x in enumerate(xs)]
-        yield some, [RepeatedScores.from_list(listed, count, side) for side in _SIDES]
+        repeated = [target for target in some for _ in range(count)]
+        sides = _pack_sides(explainer.explain(model, repeated, seed=seed), own, count)
+        yield some, sides
+        sides.clear()
+
+
+def _pack_sides(
+    xs: Sequence[Xplanation], graphs: ComputationGraphs, count: int
+) -> list[RepeatedScores]:
+    """The scores of ``count`` explanations of each graph, features first."""
+    if isinstance(xs, Explanations) and have_same_edges(xs, graphs, count):
+        return [RepeatedScores.from_packed(xs, count, side) for side in _SIDES]
+    listed = [_restrict_to_scope(x, graphs[k // count]) for k, x in enumerate(xs)]
+    return [RepeatedScores.from_list(listed, count, side) for side in _SIDES]
 
 
 def _restrict_to_scope(x: Xplanation, graph: ComputationGraph) -> Xplanation:

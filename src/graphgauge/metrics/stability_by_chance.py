@@ -34,6 +34,7 @@ from graphgauge.metrics.stability import (
 
 _CONSTANT_TOLERANCE = 1e-6
 LONG_ROW = 2**16  #: rows of more scores share one permutation
+_CELLS_AT_ONCE = 2**16  #: permuted scores that are held at a time, unless one pair has more
 
 
 def edge_stability_by_chance(
@@ -93,41 +94,74 @@ def _distance_by_chance(
     """
     in_support = (first != 0) | (second != 0)
     if bool((in_support == in_support[:1]).all()):
-        place = in_support[0].nonzero()[:, 0]
-        return _distance_after_permutation(first[:, place], second[:, place], generator, number)
+        return _distance_after_permutation(first, second, in_support[0], generator, number)
     return torch.cat(
         [
-            _distance_after_permutation(a[None, inside], b[None, inside], generator, number)
+            _distance_after_permutation(a[None], b[None], inside, generator, number)
             for a, b, inside in zip(first, second, in_support, strict=True)
         ]
     )
 
 
 def _distance_after_permutation(
-    first: Tensor, second: Tensor, generator: torch.Generator, number: int
+    first: Tensor, second: Tensor, inside: Tensor, generator: torch.Generator, number: int
 ) -> Tensor:
-    """Half the distance of unit vectors, the second permuted.  (R, n), (R, n) -> (R, number)"""
-    permuted = _permute_rows(unit_rows(second), generator, number)  # the length stays 1
-    return (unit_rows(first)[:, None] - permuted).norm(dim=-1) / 2
+    """Half the distance of unit vectors, the second permuted.
+
+    A few pairs are computed at a time, so that copies of them take little memory. There are two or
+    more of them: a single one would be summed in another order by several threads.
+
+    (R, n), (R, n), (n,) bool -> (R, number)
+    """
+    place = inside.nonzero()[:, 0]
+    orders, steps = _draw_permutations(len(first), len(place), generator, number)
+    num_parts = len(first) * len(place) * number // _CELLS_AT_ONCE
+    num_parts = max(1, min(len(first) // 2, num_parts))
+    split = (rows.tensor_split(num_parts) for rows in (first, second, orders, steps))
+    distances = []
+    for one, two, *drawn in zip(*split, strict=True):
+        permuted = _permute_rows(unit_rows(two[:, place]), *drawn)  # the length stays 1
+        distances.append((unit_rows(one[:, place])[:, None] - permuted).norm(dim=-1) / 2)
+    return torch.cat(distances)
 
 
-def _permute_rows(rows: Tensor, generator: torch.Generator, number: int) -> Tensor:
-    """Draw ``number`` permutations of each row, on the CPU.  (R, n) -> (R, number, n)
+def _draw_permutations(
+    count: int, size: int, generator: torch.Generator, number: int
+) -> tuple[Tensor, Tensor]:
+    """Draw ``number`` permutations of each of R rows of n values, on the CPU.
 
     One permutation of each row is drawn; where several are asked for, it is rotated by random
     steps. A rotation of a uniform permutation is a uniform permutation, at a twentieth of the cost
     of twenty draws. Long rows share one permutation, rotated by steps of their own.
+
+    Args:
+        count: The number R of rows.
+        size: The length n of the rows.
+        generator: The source of the permutations, on the CPU.
+        number: Permutations of each row.
+
+    Returns:
+        Orders (R, n), and steps of the rotations (R, number); without rotations (R, 0).
     """
-    size, is_long = rows.size(1), rows.size(1) > LONG_ROW
-    orders = [
-        torch.randperm(size, generator=generator, dtype=torch.int32)
-        for _ in (rows[:1] if is_long else rows)
-    ]
-    permuted = rows.gather(1, torch.stack(orders).to(rows.device, torch.int64).expand_as(rows))
-    if size == 0 or (number == 1 and not is_long):
-        return permuted[:, None].expand(-1, number, -1)
-    shape = (len(rows) if is_long else 1, number)
-    steps = torch.randint(size, shape, generator=generator).expand(len(rows), number)
+    is_long = size > LONG_ROW
+    orders = torch.empty(1 if is_long else count, size, dtype=torch.int32)
+    for order in orders:
+        torch.randperm(size, generator=generator, out=order)
+    orders = orders.expand(count, size)
+    if number == 1 and not is_long:
+        return orders, torch.zeros(count, 0, dtype=torch.int64)
+    if size == 0:
+        return orders, torch.zeros(count, number, dtype=torch.int64)
+    shape = (count if is_long else 1, number)
+    return orders, torch.randint(size, shape, generator=generator).expand(count, number)
+
+
+def _permute_rows(rows: Tensor, orders: Tensor, steps: Tensor) -> Tensor:
+    """Permute and rotate each row.  (R, n), (R, n), (R, number) -> (R, number, n)"""
+    size = rows.size(1)
+    permuted = rows.gather(1, orders.to(rows.device, torch.int64))
+    if not steps.size(1):
+        return permuted[:, None]
     repeated = torch.cat([permuted, permuted], dim=1)
     rotated = [
         torch.stack([row[step : step + size] for step in steps_of_row])
