@@ -43,8 +43,10 @@ def substituted(device, dtype, layer=GCNConv, steps=(0, 1, 2, 5, 6)):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("width", [1, 3, 32, 100])
 @pytest.mark.parametrize("has_bias", [False, True])
-def test_the_linear_map_is_that_of_the_written_features(dtype, width, has_bias, device):
-    features = substituted(device, dtype)
+@pytest.mark.parametrize("layer", [GCNConv, SAGEConv])  # with nodes that only set degrees, without
+def test_the_linear_map_is_that_of_the_written_features(layer, dtype, width, has_bias, device):
+    features = substituted(device, dtype, layer)
+    assert features.has_all_rows == (layer is SAGEConv)
     weight = torch.randn(width, FEATURES, generator=make_generator(1), dtype=dtype).to(device)
     bias = torch.randn(width, generator=make_generator(2), dtype=dtype).to(device)
     found = features.linear(weight, bias if has_bias else None)
@@ -73,9 +75,8 @@ def test_each_row_is_found_under_its_pair_and_step(device):
     for at, pair, step in zip(
         features.at.tolist(), features.pair.tolist(), features.step.tolist(), strict=True
     ):
-        if step:
-            assert int(row_of[pair, step - 1]) == at
-    assert int((row_of >= 0).sum()) == int((features.step > 0).sum())
+        assert int(row_of[pair, step]) == at
+    assert int((row_of >= 0).sum()) == len(features.step)
 
 
 @pytest.mark.numeric

@@ -3,6 +3,7 @@ from .aligned_layout import AlignedLayout as AlignedLayout
 from .aligned_layout import round_up_to_multiple as round_up_to_multiple
 from .batch_features import BatchFeatures as BatchFeatures
 from .batch_features import DenseFeatures as DenseFeatures
+from .batch_features import GatheredFeatures as GatheredFeatures
 from .batch_features import ProbedFeatures as ProbedFeatures
 from .batch_features import ScatteredFeatures as ScatteredFeatures
 from .batch_features import TrackedFeatures as TrackedFeatures

@@ -114,9 +114,13 @@ class GatheredFeatures(BatchFeatures):
         """Rows taken directly from the source."""
         return _gather_rows_or_zero(self.source, self.node[self.index])
 
+    def linear_table(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The linear map of the table.  (table rows, H)"""
+        return F.linear(_gather_rows_or_zero(self.source, self.node), weight, bias)
+
     def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
         """The linear map of the table, gathered."""
-        return F.linear(_gather_rows_or_zero(self.source, self.node), weight, bias)[self.index]
+        return self.linear_table(weight, bias)[self.index]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from graphgauge.execution import BatchFeatures, GraphBatch
+from graphgauge.execution import BatchFeatures, GatheredFeatures, GraphBatch
 from graphgauge.perturbation.deletion_curves import CurveLines, GraphEdits
 from graphgauge.perturbation.triton_changes import add_changes, can_use_kernel
 from graphgauge.subgraphs import ComputationGraphs, ragged_ranges
@@ -89,20 +89,22 @@ class FeatureEdits(GraphEdits):
         return union.with_features(SubstitutedFeatures.from_edits(self, union, lines, line, step))
 
 
-def _most_and_equal_changes(line: Tensor, num_changes: Tensor) -> tuple[int, int]:
-    """The largest number of changes, and how many changed copies have one like them in their line.
+def _most_and_equal_changes(line: Tensor, num_changes: Tensor) -> tuple[int, int, int]:
+    """The largest number of changes, and how many copies have one like them in their line: among
+    those that are changed, and among all.
 
     Args:
         line: The line of each copy.  (K,)
         num_changes: The number of changes that each copy gets.  (K,)
     """
     if not len(line):
-        return 0, 0
+        return 0, 0, 0
     most = num_changes.max()
     key = (line * (most + 1) + num_changes).sort().values
-    is_equal = (key[1:] == key[:-1]) & (key[1:] % (most + 1) > 0)
-    largest, equal = torch.stack([most, is_equal.sum()]).tolist()
-    return int(largest), int(equal)
+    is_alike = key[1:] == key[:-1]
+    is_equal = is_alike & (key[1:] % (most + 1) > 0)
+    largest, equal, alike = torch.stack([most, is_equal.sum(), is_alike.sum()]).tolist()
+    return int(largest), int(equal), int(alike)
 
 
 def _cases_per_part(size: Tensor, most: int) -> list[int]:
@@ -148,6 +150,7 @@ class SubstitutedFeatures(BatchFeatures):
     pair: Tensor  #: (rows of scored nodes,)
     step: Tensor  #: (rows of scored nodes,) number of changes made, from 0
     copies_differ: bool  #: whether all copies of a line that are changed have different steps
+    has_all_rows: bool  #: whether every row of the batch is in ``at``, unchanged ones once a pair
 
     @staticmethod
     def from_edits(
@@ -169,7 +172,7 @@ class SubstitutedFeatures(BatchFeatures):
         num_changes = torch.where(
             step > 0, changes.cumsum(1)[line_of_copy, (step - 1).clamp(min=0)], 0
         )
-        most_changes, num_equal = _most_and_equal_changes(line_of_copy, num_changes)
+        most_changes, num_equal, num_alike = _most_and_equal_changes(line_of_copy, num_changes)
         graph = edits.graph[present.case]
         pair_line, pair_place = ragged_ranges(
             edits.donor_ptr[present.case], edits.donor_ptr.diff()[present.case]
@@ -191,6 +194,7 @@ class SubstitutedFeatures(BatchFeatures):
             pair=pair_start[line_of_copy][copy] + union.node_position[is_scored],
             step=num_changes[copy],
             copies_differ=num_equal == 0,
+            has_all_rows=num_alike == 0 and len(copy) == union.num_rows,
         )
 
     @property
@@ -226,16 +230,11 @@ class SubstitutedFeatures(BatchFeatures):
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> Tensor:
         """The linear map of the unedited rows, plus the accumulated changes."""
-        rows = self.base.linear(weight, bias)
         if not self.order.size(1):
-            return rows
-        if can_use_kernel(rows) and self.copies_differ and len(rows) < 2**31:
-            pairs = (self.pair_line, self.pair_block, self.pair_node, self.pair_donor)
-            transposed = weight.detach().double().t().contiguous()
-            rows = rows.contiguous()
-            source = self.source.contiguous()
-            add_changes(rows, self.row_of_steps, self.order, pairs, source, transposed)
-            return rows
+            return self.base.linear(weight, bias)
+        if can_use_kernel(weight) and self.copies_differ and self.shape[0] < 2**31:
+            return self._linear_by_kernel(weight, bias)
+        rows = self.base.linear(weight, bias)
         columns = weight.double().t()
         total = rows.new_zeros(len(self.pair_line), weight.size(0), dtype=torch.float64)
         rows, by_step = rows.clone(), self.step.argsort(stable=True)
@@ -253,17 +252,40 @@ class SubstitutedFeatures(BatchFeatures):
             rows[at] = (rows[at].double() + change).to(rows.dtype)
         return rows
 
+    def _linear_by_kernel(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The same by a kernel, which takes unedited rows from the table that they repeat, if all
+        rows are found in it.
+        """
+        table, rows = None, None
+        if isinstance(self.base, GatheredFeatures) and self.has_all_rows:
+            mapped = self.base.linear_table(weight, bias)
+            table, rows = (mapped, self.table_row), mapped.new_empty(self.shape[0], len(weight))
+        if rows is None:
+            rows = self.base.linear(weight, bias).contiguous()
+        pairs = (self.pair_line, self.pair_block, self.pair_node, self.pair_donor)
+        columns = weight.detach().double().t().contiguous()
+        source = self.source.contiguous()
+        add_changes(rows, self.row_of_steps, self.order, pairs, source, columns, table)
+        return rows
+
     @cached_property
     def row_of_steps(self) -> Tensor:
-        """The row of the batch that ends at each step of each pair, -1 for none, if copies differ.
+        """The row of the batch that ends after 0, 1, 2 ... steps of each pair, -1 for none.
 
-        (pairs, steps) int32
+        Only if copies differ; of unchanged rows, one is there.  (pairs, 1 + steps) int32
         """
-        num_pairs, num_steps = len(self.pair_line), self.order.size(1)
-        place = self.pair * (num_steps + 1) + self.step  # a row without a change goes to step 0
-        row_of = self.at.new_full((num_pairs * (num_steps + 1),), -1, dtype=torch.int32)
-        row_of[place] = self.at.int()
-        return row_of.view(num_pairs, num_steps + 1)[:, 1:].contiguous()
+        num_pairs, width = len(self.pair_line), self.order.size(1) + 1
+        row_of = self.at.new_full((num_pairs * width,), -1, dtype=torch.int32)
+        row_of[self.pair * width + self.step] = self.at.int()
+        return row_of.view(num_pairs, width)
+
+    @cached_property
+    def table_row(self) -> Tensor:
+        """The row of the base's table that each pair's node has.  (pairs,) int32"""
+        assert isinstance(self.base, GatheredFeatures)
+        row = self.at.new_zeros(len(self.pair_line), dtype=torch.int32)
+        row[self.pair] = self.base.index[self.at].int()
+        return row
 
     def changes(self, steps: slice) -> Tensor:
         """By how much each step changes its column, in each pair; 0 outside the block. (pairs,
