@@ -70,7 +70,14 @@ def measure(task: NetworkTask, chosen: argparse.Namespace) -> list[dict[str, obj
     net = gg.datasets.trained(task.data_set, task.level, task.conv, chosen.networks)
     model = wrap_network(net.to(chosen.device), data)
     evaluator = gg.Evaluator(
-        model, seed=0, flip=NEVER, twins=False, stability="none", timed=0, trials=(1, 1)
+        model,
+        seed=0,
+        flip=NEVER,
+        flip_unit="sd",
+        twins=False,
+        stability="none",
+        timed=0,
+        trials=(1, 1),
     )
     results = evaluator.compare(paper_explainers(), evaluator.sample(chosen.targets))
     assert isinstance(model, gg.models.RegressionModel)

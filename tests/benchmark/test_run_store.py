@@ -277,6 +277,22 @@ def test_a_worker_with_another_network_ends_the_run(tmp_path, networks):
         measure_shard(replace(plan.shards[0], network="other"), place)
 
 
+def test_a_worker_measures_with_the_settings_of_the_plan(tmp_path, networks, monkeypatch):
+    place, used = RunEnvironment(networks=str(networks)), []
+
+    class RecordingEvaluator(gg.Evaluator):
+        def compare(self, *args, **options):
+            used.append(self.settings)
+            return super().compare(*args, **options)
+
+    monkeypatch.setattr("graphgauge.benchmark.worker.Evaluator", RecordingEvaluator)
+    for changes in ({}, {"flip": 0.2, "flip_unit": "sd"}):
+        path = write_experiment(tmp_path / "tiny.yaml", settings={**SETTINGS, **changes})
+        plan = plan_run(read_experiment(path), place)
+        assert measure_shard(plan.shards[0], place).fault is None
+        assert used.pop() == plan.experiment.full_settings  # an "sd" is left out of the record
+
+
 def test_a_broken_installation_stops_the_run_and_is_no_explainers_fault(
     tmp_path, networks, monkeypatch
 ):

@@ -21,6 +21,7 @@ from support.hand_computed_networks import (
 
 import graphgauge as gg
 
+FIFTH_OF_SD = {"flip": 0.2, "flip_unit": "sd"}
 NINE = {"trials": (9, 9), "early_stop": "none", "twin_trials": 9, "timed": 0}
 MANY = {"trials": (400, 400), "early_stop": "none", "twin_trials": 400, "timed": 0}
 OTHER_WAY = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]  # the weakest first
@@ -445,23 +446,23 @@ CASES = {
     ),
     "values: the flip is two-sided": (lambda: sums([-1] * 8, BEST), {"ec": (1, True), **ALL_TIED}),
     "values: a wider band needs more edges": (
-        lambda: sums([1] * 8, BEST, flip=1.0),
+        lambda: sums([1] * 8, BEST, flip=1.0, flip_unit="sd"),
         {"ec": (3, True), **ALL_TIED},
     ),
     "values: a band wider than all there is": (
-        lambda: sums([1] * 8, BEST, flip=3.5),
+        lambda: sums([1] * 8, BEST, flip=3.5, flip_unit="sd"),
         {"ec": (8, False), **ALL_TIED},
     ),
     "values: the raw curve wants the highest gone": (
-        lambda: sums(POWERS, BEST),
+        lambda: sums(POWERS, BEST, **FIFTH_OF_SD),
         {"pertinence_rank": 1.0, "pertinence_p": 0.1},
     ),
     "values: negative effects first are wrong for raw curves and right for |change|": (
-        lambda: sums([-w for w in POWERS], BEST),
+        lambda: sums([-w for w in POWERS], BEST, **FIFTH_OF_SD),
         {"pertinence": 0.0, "pertinence_rank": 0.0, "pertinence_p": 1.0},
     ),
     "values by |change|": (
-        lambda: sums([-w for w in POWERS], BEST, regression_curve="abs"),
+        lambda: sums([-w for w in POWERS], BEST, regression_curve="abs", **FIFTH_OF_SD),
         {"pertinence_rank": 1.0, "pertinence_p": 0.1},
     ),
     # --- links ------------------------------------------------------------------------------------

@@ -552,13 +552,13 @@ def test_every_setting_means_what_the_paper_or_the_specification_says(task, laye
 @pytest.mark.parametrize("how", ["raw", "towards", "abs"])
 @pytest.mark.parametrize("task", ["node_values", "link_values", "graph_values"])
 def test_regression_curves_are_read_raw_towards_the_reference_or_by_their_change(task, how):
-    check_curves(study(task, "SAGE", regression_curve=how, flip=0.5))
+    check_curves(study(task, "SAGE", regression_curve=how, flip=0.5, flip_unit="sd"))
 
 
 @pytest.mark.parametrize("direction", ["any", "down", "up", "towards_reference"])
 @pytest.mark.parametrize("task", ["node_values", "link_values", "graph_values"])
 def test_a_direction_decides_order_curve_and_ec_of_values_alike(task, direction):
-    check_curves(study(task, "SAGE", direction=direction, flip=0.5, draws=2))
+    check_curves(study(task, "SAGE", direction=direction, flip=0.5, flip_unit="sd", draws=2))
 
 
 @pytest.mark.parametrize("task", ["node_classes", "link_existence", "graph_classes"])
@@ -601,7 +601,7 @@ def test_the_ec_of_features_is_the_mean_over_the_draws_of_the_neighbours_map(tas
 @pytest.mark.parametrize("how", ["raw", "towards", "abs"])
 @pytest.mark.parametrize("task", ["node_classes", "node_values"])
 def test_a_story_counts_the_points_that_the_pertinence_counts(task, how):
-    found, told = study(task, "SAGE", regression_curve=how, flip=0.5), 0
+    found, told = study(task, "SAGE", regression_curve=how, flip=0.5, flip_unit="sd"), 0
     for row in found.results.rows:
         if row.metric.endswith("_pertinence") and row.cell.status == "ok":
             for case, score in zip(
@@ -725,12 +725,12 @@ MOVES = {
     ),
     "flip": (
         "link_values",
-        {"flip": 2.0},
+        {"flip": 0.7},
         ["edge_ec", "edge_pertinence", "feature_ec", "feature_pertinence"],
     ),
     "flip_unit": (
         "link_values",
-        {"flip_unit": "absolute"},
+        {"flip_unit": "sd"},
         ["edge_ec", "edge_pertinence", "feature_ec", "feature_pertinence"],
     ),
     "tolerance": (
@@ -797,7 +797,10 @@ def differ(a, b):
 @pytest.mark.parametrize("name", MOVES)
 def test_every_setting_moves_the_numbers_that_it_is_about_and_no_others(name):
     task, changed, about = MOVES[name]
-    base = {"stability": "binomial", "calls": 3} if name == "calls" else {}
+    base = {
+        "calls": {"stability": "binomial", "calls": 3},
+        "flip_unit": {"flip": 0.7},
+    }.get(name, {})
     before, after = (study(task, "SAGE", **{**base, **own}).cells for own in ({}, changed))
     moved = {key[2] for key, cell in before.items() if differ(cell.value, after[key].value)} - {
         "time_batched"
@@ -810,7 +813,7 @@ def test_every_setting_moves_the_numbers_that_it_is_about_and_no_others(name):
 def test_an_absolute_flip_threshold_is_in_the_unit_of_the_predictions(task):
     found = study(task, "SAGE", flip=0.15, flip_unit="absolute")
     check_curves(found)
-    in_units = study(task, "SAGE", flip=0.15 / found.evaluator.model.spread)
+    in_units = study(task, "SAGE", flip=0.15 / found.evaluator.model.spread, flip_unit="sd")
     assert {
         key: cell.value for key, cell in found.cells.items() if not key[2].startswith("time")
     } == {key: cell.value for key, cell in in_units.cells.items() if not key[2].startswith("time")}
@@ -913,6 +916,7 @@ def some_settings(draw):
             "order",
             "regression_curve",
             "pooling",
+            "flip_unit",
         )
     }
     least = draw(st.integers(1, 3))
@@ -955,6 +959,7 @@ def some_task(draw, name, layer):
     return task
 
 
+@pytest.mark.filterwarnings("ignore:flip=")  # any threshold, for values of any spread
 @every_task
 @settings(max_examples=10)
 @given(draw=st.data())

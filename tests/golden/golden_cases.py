@@ -642,7 +642,8 @@ def stored_in(folder: Path) -> Iterator[str]:
     yield score_line("features", x.feature_score)
     yield score_line("edges", x.edge_score)
     model, _ = model_of("link_regression")
-    evaluator = gg.Evaluator(model, task="links", name="gcn", extras=True, **{**QUICK, "cap": 5})
+    settings = {**QUICK, "cap": 5, "flip": 0.2, "flip_unit": "sd"}
+    evaluator = gg.Evaluator(model, task="links", name="gcn", extras=True, **settings)
     yield from row_lines(evaluator.evaluate([x]))  # numbers that it carries are not measured again
     yield from json_lines("check of a run", "check", folder / "run")
     yield "--- decision"

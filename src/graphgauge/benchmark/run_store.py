@@ -224,11 +224,10 @@ def _flatten_config(config: object, name: str = "") -> Iterator[tuple[str, objec
 
 def read_results(folder: str | os.PathLike[str]) -> "Results":
     """Read the results of a run, finished or not."""
-    from graphgauge.benchmark.worker import restore_settings
-    from graphgauge.evaluation import Results
+    from graphgauge.evaluation import Results, Settings
 
     run = BenchmarkRun(folder)
-    settings = restore_settings(run.config["settings"])
+    settings = Settings.from_record(run.config["settings"])
     rows: list[Row] = []
     with run.store() as store:
         done = read_stored_shards(store)

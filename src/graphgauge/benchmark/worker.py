@@ -92,7 +92,7 @@ def _evaluate_shard(
     model: BaseModel, shard: Shard, to_keep: Callable[[Results], list[JsonObject]]
 ) -> tuple[list[JsonObject], list[JsonObject]]:
     """The rows of a shard, and the records of its worst and best explanations."""
-    settings = {**shard.settings, "timed": shard.timed}
+    settings = replace(Settings.from_record(shard.settings), timed=shard.timed)
     evaluator = Evaluator(
         model,
         seed=shard.seed,
@@ -100,7 +100,7 @@ def _evaluate_shard(
         name=shard.model,
         seed_scope=(shard.task, shard.model),  # a task of the benchmark is named after its content
         metrics=[METRICS[metric.name](**metric.parameters) for metric in shard.metrics],
-        **settings,
+        **settings.to_dict(),
     )
     explainers = {
         explainer.label: find_explainer(explainer.name, **explainer.parameters)
@@ -231,8 +231,3 @@ def machine_record(place: RunEnvironment) -> JsonObject:
         "device": str(device),
         "processor": name,
     }
-
-
-def restore_settings(record: JsonObject) -> Settings:
-    """Settings as they were recorded."""
-    return replace(Settings(), **{**record, "trials": tuple(record["trials"])})

@@ -1,14 +1,19 @@
 """What the network predicts before anything is edited, and what counts as a change of it."""
 
+import warnings
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from graphgauge.core import GraphgaugeWarning
 from graphgauge.evaluation.settings import Settings
 from graphgauge.metrics import CurveDirection, class_flips, value_flips
 from graphgauge.models import BaseModel, RegressionModel
 from graphgauge.subgraphs import TargetsLike
+
+#: a threshold below or above these SD of the predictions most likely is in the wrong unit
+_LEAST_FLIP_IN_SD, _LARGEST_FLIP_IN_SD = 0.01, 3.0
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,41 @@ class BaselinePrediction:
         Only then can edits be counted until the prediction changes. Values always can change.
         """
         return self.can_flip is None or bool(self.can_flip[t])
+
+
+def warn_of_flip_threshold(model: BaseModel, settings: Settings, stacklevel: int = 2) -> None:
+    """Warn if an absolute ``flip`` is far too small or too large for the predicted values.
+
+    Values can have any unit, such as prices in the 100,000s. Then every edit moves them by more
+    than an absolute 0.1, and each EC is 1. Nothing is said for ``flip=0``, where every change
+    counts on purpose, and where all predictions are equal.
+
+    Args:
+        model: The wrapped network.
+        settings: They say what counts as a change of a value.
+        stacklevel: As in `warnings.warn`; 2 is the caller of the caller.
+    """
+    if not isinstance(model, RegressionModel) or settings.flip_unit == "sd" or not settings.flip:
+        return
+    spread = model.spread
+    if spread <= model.tolerance():
+        return
+    in_sd = settings.flip / spread
+    if _LEAST_FLIP_IN_SD <= in_sd <= _LARGEST_FLIP_IN_SD:
+        return
+    result = (
+        "Almost every edit counts as a change of the prediction"
+        if in_sd < _LEAST_FLIP_IN_SD
+        else "Hardly any edit counts as a change of the prediction"
+    )
+    warnings.warn(
+        f"flip={settings.flip:g} (flip_unit='absolute') is {in_sd:.2g} standard deviations of the "
+        f"predictions, which is {spread:.3g}. {result}, so EC and pertinence say little. Use "
+        "Evaluator(model, flip=0.2, flip_unit='sd') or preset='calibrated', or give flip in the "
+        "unit of the predicted values.",
+        GraphgaugeWarning,
+        stacklevel=stacklevel + 1,
+    )
 
 
 def _value_direction(settings: Settings) -> CurveDirection:

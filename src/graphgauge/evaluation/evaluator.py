@@ -28,6 +28,7 @@ from graphgauge.core import (
     package_versions,
     timed_phase,
 )
+from graphgauge.evaluation.baseline_prediction import warn_of_flip_threshold
 from graphgauge.evaluation.curve_metrics import choose_curve_metrics, stability_metric_names
 from graphgauge.evaluation.explanation_scoring import ExplanationScorer, ValueTable
 from graphgauge.evaluation.explanation_set import (
@@ -192,6 +193,7 @@ class Evaluator:
                 None if truth is None else GroundTruth.from_masks(truth, self.model, list(parsed))
             )
             warn_of_unmeasured_edges(self.model, self.settings)
+            warn_of_flip_threshold(self.model, self.settings)
             warn_about_missing_edge_scores(self.model, named.values())
             loads = {
                 name: ExplainerLoad(explainer.deterministic, len(parsed))
@@ -294,8 +296,10 @@ class Evaluator:
         entries = group_by_explainer(given)
         warn_of_unmeasured_edges(self.model, self.settings)
         loads = explainer_loads(entries)
-        with self.model.session(), evaluation_phases(self.settings, loads) as phases:
-            return self._score(entries, known, phases, is_repeatable=False)
+        with self.model.session():
+            warn_of_flip_threshold(self.model, self.settings)
+            with evaluation_phases(self.settings, loads) as phases:
+                return self._score(entries, known, phases, is_repeatable=False)
 
     def sample(self, count: int, among: TargetsLike | None = None) -> list[Target]:
         """Draw targets, spread over predicted classes and over how sure the model is.

@@ -50,7 +50,7 @@ def read_results_folder(folder: Path) -> "Results":
     }
     paths = [folder / name for name in ROWS_FILES]
     table = pd.read_csv(next((path for path in paths if path.exists()), paths[0]), **options)
-    settings = Settings(**{**record, "trials": tuple(record["trials"])})
+    settings = Settings.from_record(record)
     made = _read_origin(folder / ORIGIN_FILE) if (folder / ORIGIN_FILE).exists() else {}
     kept = cache(partial(_read_examples, folder / EXAMPLES_FILE))
     rows = tuple(map(_parse_row, table.to_dict("records")))

@@ -46,8 +46,9 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "stability": get_args(StabilityForm),
     "headline": get_args(Headline),
 }
-#: settings that are newer than stored runs, and what these runs had: so their digests stay the same
-_LATER_SETTINGS = {"flip_unit": "sd"}
+#: settings that are newer than the first stored runs, and the value that these runs had; a record
+#: leaves such a value out, so that the digests of stored runs stay the same
+_VALUES_OF_OLD_RECORDS: JsonObject = {"flip_unit": "sd"}
 #: directions that order, curve and EC of values follow together
 _DIRECTIONS = ("any", "down", "up", "towards_reference")
 
@@ -100,9 +101,9 @@ class Settings:
         removal_unit: "directed": one edge; "undirected": both directions go together.
         order: "signed": highest score first; "magnitude": largest absolute score first.
         cap: The largest number of edits.
-        flip: A value has changed when it moved by more than this (inferred, the paper does not
-            say). Of regression only.
-        flip_unit: What ``flip`` counts: "sd", standard deviations of the predictions; "absolute",
+        flip: A value has changed when it moved by more than this. Of regression only. The paper
+            does not give its threshold; 0.1 in the unit of the values is inferred.
+        flip_unit: The unit of ``flip``: "sd", standard deviations of the predictions; "absolute",
             the unit of the predictions themselves, such as euros.
         tolerance: Smaller differences are ties; of a probability, or of the SD of predictions.
         direction: Of regression: which way edits are to move values, in order, curve and EC alike;
@@ -145,8 +146,8 @@ class Settings:
     removal_unit: RemovalUnit = "directed"
     order: Order = "signed"
     cap: int = 100
-    flip: float = 0.2
-    flip_unit: FlipUnit = "sd"
+    flip: float = 0.1
+    flip_unit: FlipUnit = "absolute"
     tolerance: float = 1e-6
     direction: Direction = "paper"
     regression_curve: RegressionCurve = "raw"
@@ -207,12 +208,47 @@ class Settings:
         }
         return sides[self.sides]
 
+    def to_dict(self) -> JsonObject:
+        """Every setting by name, as plain data."""
+        return {**asdict(self), "trials": list(self.trials)}
+
     def record(self) -> JsonObject:
-        """As plain data, without what `_LATER_SETTINGS` says."""
-        values = {**asdict(self), "trials": list(self.trials)}
+        """What is stored with results; `from_record` reads it.
+
+        A setting that is newer than the first stored runs is left out where it has the value that
+        these runs had. So their records and digests stay the same.
+
+        >>> "flip_unit" in settings_from_preset("paper").record()
+        True
+        >>> "flip_unit" in settings_from_preset("calibrated").record()
+        False
+        """
         return {
-            name: value for name, value in values.items() if value != _LATER_SETTINGS.get(name, ...)
+            name: value
+            for name, value in self.to_dict().items()
+            if value != _VALUES_OF_OLD_RECORDS.get(name, ...)
         }
+
+    @classmethod
+    def from_record(cls, record: JsonObject) -> "Settings":
+        """Read what `record` wrote, in this version or an earlier one.
+
+        Args:
+            record: The settings of stored results. Where it says nothing about a setting that is
+                newer than it, the setting has the value that it had then: without ``flip_unit``,
+                ``flip`` counts standard deviations. Other settings that it leaves out have their
+                default.
+
+        Raises:
+            TypeError: If a setting is not known.
+            LookupError: If there are no ``trials``.
+            BadSetting: If a value is not possible.
+
+        >>> old = {"flip": 0.2, "trials": [30, 100]}
+        >>> Settings.from_record(old).flip_unit
+        'sd'
+        """
+        return cls(**{**_VALUES_OF_OLD_RECORDS, **record, "trials": tuple(record["trials"])})
 
     @cached_property
     def digest(self) -> str:
@@ -266,6 +302,8 @@ def _is_nonnegative_number(value: object) -> bool:
 PRESETS: dict[str, Settings] = {
     "paper": Settings(),
     "calibrated": Settings(
+        flip=0.2,
+        flip_unit="sd",
         trials=(100, 100),
         early_stop="none",
         twin_trials=100,

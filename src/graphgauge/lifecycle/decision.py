@@ -210,11 +210,11 @@ class Decision:
 
     def measured_with(self) -> Settings:
         """Return the settings of the validation."""
-        return _settings_from_record(self.settings)
+        return Settings.from_record(self.settings)
 
     def monitor_with(self) -> Settings:
         """Return the settings that monitoring may use."""
-        return _settings_from_record(self.production)
+        return Settings.from_record(self.production)
 
     def accuracy_of_model(self) -> ModelAccuracy | None:
         """Return how good the network was when it was validated; None if nobody knew."""
@@ -292,11 +292,6 @@ def _record_digest(content: JsonObject) -> str:
     True
     """
     return blake2b_hex(canonical_json(content), size=16)
-
-
-def _settings_from_record(record: JsonObject) -> Settings:
-    """Build settings from their record."""
-    return Settings(**{**record, "trials": tuple(record["trials"])})
 
 
 def format_time(time: datetime) -> str:

@@ -116,7 +116,7 @@ class DocumentData:
             "numbers": numbers_table(self.results, self.requirements, answer.verdicts),
             "others": explainers_table(self.results, self.requirements),
             "settings": safe_markdown_table(
-                ["setting", "value"], self.results.settings.record().items()
+                ["setting", "value"], self.results.settings.to_dict().items()
             ),
             "choice": safe_markdown_table(["what", "value"], self._choice()),
             "warnings": self._warnings(),

@@ -84,7 +84,7 @@ def _cheap_settings(settings: Settings) -> Settings:
 
 def _cheap_evaluator(evaluator: Evaluator) -> Evaluator:
     """Return an evaluator of the same model with cheap settings."""
-    own = _cheap_settings(evaluator.settings).record()
+    own = _cheap_settings(evaluator.settings).to_dict()
     same = {
         name: getattr(evaluator, name) for name in ("seed", "task", "name", "metrics", "seed_scope")
     }

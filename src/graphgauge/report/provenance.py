@@ -135,8 +135,8 @@ def _format_fact(value: object) -> str:
 
 def settings_table(results: Results) -> list[Record]:
     """Return every setting, and whether it differs from the paper's."""
-    paper = PRESETS["paper"].record()
+    paper = PRESETS["paper"].to_dict()
     return [
         {"name": name, "value": _format_fact(value), "is_changed": value != paper[name]}
-        for name, value in results.settings.record().items()
+        for name, value in results.settings.to_dict().items()
     ]

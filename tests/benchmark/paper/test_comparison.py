@@ -211,8 +211,8 @@ def test_nothing_known_means_unexplained_and_what_is_possible_comes_after():
     )
     reasons = compare_with_paper(lowered).disagreements.set_index("kind")["reason"]
     assert reasons.str.startswith("unexplained; possible: ").all()
-    assert "0.2 SD is inferred" in reasons["node_regression"]
-    assert "0.2 SD is inferred" not in reasons["node_classification"]
+    assert "0.1 in the unit of the values is inferred" in reasons["node_regression"]
+    assert "0.1 in the unit of the values is inferred" not in reasons["node_classification"]
 
 
 def test_what_never_flips_counted_as_the_cap_is_told_where_that_is_nearer_to_the_paper():
@@ -307,7 +307,7 @@ def one(task="cora-node", model="gcn", explainer="lrp", targets=2, seed=0):
         (
             one(),
             {"cap": 50, "flip": 0.5},
-            ["the setting flip is 0.2 and 0.5", "the setting cap is 100 and 50"],
+            ["the setting flip is 0.1 and 0.5", "the setting cap is 100 and 50"],
         ),
         (one(targets=3), {}, ["cora-node gcn: 0 of 2 targets only here, 1 of 3 only there"]),
         (one(seed=7), {}, ["cora-node gcn: the seed is [0] and [7]"]),
@@ -385,3 +385,16 @@ def test_a_cell_without_a_value_is_not_compared():
     assert isinstance(found.orders, pd.DataFrame)
     assert np.isnan(found.orders["spearman"]).all()
     assert found.claims()["found"].tolist()[0] == "not measured"
+
+
+def test_the_flip_threshold_of_a_run_is_told_for_values_only():
+    place = {"configurations": 6, "paper_configurations": 6, "label": "ig", "explainer": "ig"}
+    place |= {"metric": "edge_ec", "ours": 1.0, "ours_capped": 1.0, "paper": 9.0}
+    old = Settings(flip=0.2, flip_unit="sd")
+    assert "is inferred; ours is 0.2 SD of the predictions" in likely_reason(
+        {**place, "kind": "edge_regression"}, old
+    )
+    assert "is inferred; ours" not in likely_reason(
+        {**place, "kind": "edge_regression"}, Settings()
+    )
+    assert "flip" not in likely_reason({**place, "kind": "edge_classification"}, old)

@@ -91,12 +91,6 @@ _DISCREPANCY_RULES = (
         metrics=("time",),
     ),
     _DiscrepancyRule(
-        "the change that counts as a flip of a value is not given in the paper; 0.2 SD is inferred",
-        False,
-        kinds=("regression",),
-        metrics=_CURVE_METRICS,
-    ),
-    _DiscrepancyRule(
         "whether Saliency trails InputXGradient depends on explaining the probability or the "
         "logit, which the paper leaves open",
         False,
@@ -130,15 +124,15 @@ _DISCREPANCY_RULES = (
     ),
 )
 
-#: settings that move the paper's numbers
+#: how a threshold is given in each unit
+_FLIP_UNITS = {"sd": "SD of the predictions", "absolute": "in the unit of the values"}
+#: settings that move the paper's numbers; the threshold of flips is in `_flip_reason`
 _INFLUENTIAL_SETTINGS = (
     "edge_removal",
     "edge_scope",
     "removal_unit",
     "order",
     "cap",
-    "flip",
-    "flip_unit",
     "regression_curve",
     "pooling",
     "medoids",
@@ -158,7 +152,11 @@ def likely_reason(cell: JsonObject, settings: Settings) -> str:
     rules = [rule for rule in _DISCREPANCY_RULES if rule.applies(label, method, kind, metric)]
     known = [*_run_reasons(cell, settings), *(rule.reason for rule in rules if rule.is_known)]
     possible = "; ".join(
-        [*_capping_reason(cell), *(rule.reason for rule in rules if not rule.is_known)]
+        [
+            *_capping_reason(cell),
+            *_flip_reason(kind, metric, settings),
+            *(rule.reason for rule in rules if not rule.is_known),
+        ]
     )
     if known:
         return "; ".join(known)
@@ -175,6 +173,19 @@ def _capping_reason(cell: JsonObject) -> list[str]:
     return [
         "what never flips counts as many edits as there are, by the paper's formula; counted as "
         f"the cap, ours is {capped:.1f}"
+    ]
+
+
+def _flip_reason(kind: str, metric: str, settings: Settings) -> list[str]:
+    """The flip threshold of regression, which the paper does not give."""
+    if "regression" not in kind or not _matches_any(_CURVE_METRICS, metric):
+        return []
+    paper = PRESETS["paper"]
+    is_preset = (settings.flip, settings.flip_unit) == (paper.flip, paper.flip_unit)
+    own = "" if is_preset else f"; ours is {settings.flip:g} {_FLIP_UNITS[settings.flip_unit]}"
+    return [
+        "the change that counts as a flip of a value is not given in the paper; "
+        f"{paper.flip:g} {_FLIP_UNITS[paper.flip_unit]} is inferred{own}"
     ]
 
 

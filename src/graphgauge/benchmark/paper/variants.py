@@ -64,7 +64,7 @@ def _check_comparable(results: Results, variants: Results) -> None:
 
 def _list_differences(results: Results, variants: Results) -> Iterator[str]:
     """A line for each setting, and for each task and network, in which two runs differ."""
-    settings, variant_settings = results.settings.record(), variants.settings.record()
+    settings, variant_settings = results.settings.to_dict(), variants.settings.to_dict()
     yield from (
         f"the setting {name} is {settings[name]!r} and {variant_settings[name]!r}"
         for name in settings
