@@ -5,7 +5,7 @@ import torch
 
 from graphgauge.core.seeds import make_generator
 from graphgauge.execution.fused_messages import MatrixEntries
-from graphgauge.execution.triton_products import _PART, RowParts, can_use_kernels
+from graphgauge.execution.triton_products import _PART, RowParts
 
 WIDTHS = [1, 3, 16, 64, 128, 200]
 
@@ -90,7 +90,3 @@ def test_parts_hold_every_entry_once_and_each_row_has_one_place(hub):
     assert sorted(p for p in parts.place.tolist() if p >= 0) == list(range(parts.num_sums))
     count = entries.start.diff()[parts.long_row]
     assert parts.long_start.diff().tolist() == [-(-int(c) // _PART) for c in count]
-
-
-def test_a_cpu_takes_the_sparse_matrices_of_torch():
-    assert not can_use_kernels(torch.zeros(2, 2))

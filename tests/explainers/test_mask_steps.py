@@ -127,7 +127,7 @@ def test_kernels_and_plain_steps_give_the_same_scores(explainer, density, device
     found = {}
     for way in ("kernels", "plain"):
         if way == "plain":
-            monkeypatch.setattr(mask_steps, "can_use_kernels", lambda like: False)
+            monkeypatch.setattr(mask_steps, "can_run_kernels", lambda like: False)
         found[way] = [explainer(epochs=n).explain(model, [1, 5, 9], seed=2) for n in (10, 100)]
     for few, same in zip(found["kernels"][0], found["plain"][0], strict=True):
         torch.testing.assert_close(few.feature_score, same.feature_score, rtol=0, atol=1e-5)

@@ -38,6 +38,7 @@ from .explanation_file import to_json_value as to_json_value
 from .exports import attach_exports as attach_exports
 from .exports import warn_renamed as warn_renamed
 from .finite import all_finite as all_finite
+from .gpu_kernels import can_run_kernels as can_run_kernels
 from .intervals import NORMAL_QUANTILE as NORMAL_QUANTILE
 from .intervals import Interval as Interval
 from .intervals import difference_interval as difference_interval

@@ -1,4 +1,4 @@
-"""Whether numbers are numbers."""
+"""Checks for NaN and infinity."""
 
 from typing import TYPE_CHECKING
 

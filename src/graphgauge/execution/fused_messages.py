@@ -33,15 +33,11 @@ from torch.nn import Module
 from torch_geometric.nn import GATConv, GCNConv, MessagePassing
 from torch_geometric.utils.sparse import index2ptr
 
+from graphgauge.core import can_run_kernels
 from graphgauge.execution.graph_batch import GraphBatch
 from graphgauge.execution.message_masking import MessageScaling
 from graphgauge.execution.message_pruning import MessagePruner
-from graphgauge.execution.triton_products import (
-    RowParts,
-    can_use_kernels,
-    entry_dots,
-    sparse_times_rows,
-)
+from graphgauge.execution.triton_products import RowParts, entry_dots, sparse_times_rows
 from graphgauge.subgraphs import message_layers
 
 #: what `propagate` is given: edges, size, and inputs by name
@@ -237,7 +233,7 @@ class MatrixEntries:
 
     def product(self, value: Tensor, x: Tensor) -> Tensor:
         """W x.  (entries,), (rows, H) -> (rows, H)"""
-        if can_use_kernels(x):
+        if can_run_kernels(x):
             return sparse_times_rows(self.row_parts, self.column, value.contiguous(), x)
         return _matrix_times_rows(self.start, self.column, value, x)
 
@@ -245,7 +241,7 @@ class MatrixEntries:
         """W' x.  (entries,), (rows, H) -> (rows, H)"""
         start, row, order = self.by_column
         turned = value.index_select(0, order)
-        if can_use_kernels(x):
+        if can_run_kernels(x):
             return sparse_times_rows(self.column_parts, row, turned, x)
         return _matrix_times_rows(start, row, turned, x)
 
@@ -253,7 +249,7 @@ class MatrixEntries:
         """The scalar product first_v · second_u for each entry (v, u).  (rows, H) twice ->
         (entries,)
         """
-        if can_use_kernels(first):
+        if can_run_kernels(first):
             return entry_dots(self.row, self.column, first, second)
         with _without_sparse_warnings():
             pattern = _sparse_matrix(self.start, self.column, first.new_zeros(len(self.column)))

@@ -34,11 +34,6 @@ _DOTS_AT_ONCE = 16  #: entries of which one program computes the scalar products
 _WIDEST_BLOCK = 128  #: columns that one program computes
 
 
-def can_use_kernels(x: Tensor) -> bool:
-    """Whether the kernels can be run on these rows."""
-    return _HAS_TRITON and x.is_cuda and x.dtype in (torch.float32, torch.float64)
-
-
 @dataclass(frozen=True)
 class RowParts:
     """The entries of a matrix, cut into parts of rows.

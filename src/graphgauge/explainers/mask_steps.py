@@ -7,11 +7,11 @@ the operations of torch. Both are Adam on the gradients of `LearnedMask`.
 import torch
 from torch import Tensor
 
+from graphgauge.core import can_run_kernels
 from graphgauge.explainers.mask_optimisation import LearnedMask, MaskedBatch
 from graphgauge.explainers.triton_masks import (
     AdamState,
     MaskPlaces,
-    can_use_kernels,
     update_logits,
     write_gates,
 )
@@ -29,7 +29,7 @@ class MaskSteps:
     def __init__(self, copies: MaskedBatch, masks: list[LearnedMask], rate: float) -> None:
         self.copies, self.masks, self.rate = copies, masks, rate
         logits = [mask.logit for mask in masks]
-        self.uses_kernels = can_use_kernels(copies.value)
+        self.uses_kernels = can_run_kernels(copies.value)
         if self.uses_kernels:
             self.places = [MaskPlaces.from_indices(*indices) for indices in copies.mask_indices()]
             self.states = [AdamState.of(logit) for logit in logits]

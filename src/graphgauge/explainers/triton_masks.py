@@ -32,11 +32,6 @@ _BLOCK = 1024  #: items of one program
 _BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8  #: as in torch.optim.Adam
 
 
-def can_use_kernels(like: Tensor) -> bool:
-    """Whether the kernels can be run on masks of this type."""
-    return _HAS_TRITON and like.is_cuda and like.dtype in (torch.float32, torch.float64)
-
-
 @dataclass(frozen=True)
 class MaskPlaces:
     """Where the M items of a mask are.

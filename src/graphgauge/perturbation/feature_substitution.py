@@ -21,9 +21,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from graphgauge.core import can_run_kernels
 from graphgauge.execution import BatchFeatures, GatheredFeatures, GraphBatch
 from graphgauge.perturbation.deletion_curves import CurveLines, GraphEdits
-from graphgauge.perturbation.triton_changes import add_changes, can_use_kernel
+from graphgauge.perturbation.triton_changes import add_changes
 from graphgauge.subgraphs import ComputationGraphs, ragged_ranges
 
 _MAX_CELLS_AT_ONCE = 2**24  #: cells that are compared in one call
@@ -232,7 +233,7 @@ class SubstitutedFeatures(BatchFeatures):
         """The linear map of the unedited rows, plus the accumulated changes."""
         if not self.order.size(1):
             return self.base.linear(weight, bias)
-        if can_use_kernel(weight) and self.copies_differ and self.shape[0] < 2**31:
+        if can_run_kernels(weight) and self.copies_differ and self.shape[0] < 2**31:
             return self._linear_by_kernel(weight, bias)
         rows = self.base.linear(weight, bias)
         columns = weight.double().t()

@@ -12,7 +12,6 @@ Without Triton, or on a CPU, the plain way is taken.
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 # arguments of a kernel are pointers and numbers of Triton, which has no types for them
 
-import torch
 from torch import Tensor
 
 try:
@@ -24,11 +23,6 @@ except ImportError:
     _HAS_TRITON = False
 
 _LONGEST_BLOCK = 64  #: columns that one program computes
-
-
-def can_use_kernel(rows: Tensor) -> bool:
-    """Whether the kernel can be run on these rows."""
-    return _HAS_TRITON and rows.is_cuda and rows.dtype in (torch.float32, torch.float64)
 
 
 def add_changes(
