@@ -22,22 +22,11 @@ def random_entries(seed, rows, device, hub=0):
     return MatrixEntries(*(part.to(device) for part in given))
 
 
-def literal_product(entries, value, x):
+def literal_product(row, column, value, x):
     """Entry by entry."""
     out = torch.zeros_like(x)
-    for e, (row, column) in enumerate(
-        zip(entries.row.tolist(), entries.column.tolist(), strict=True)
-    ):
-        out[row] += value[e] * x[column]
-    return out
-
-
-def literal_turned_product(entries, value, x):
-    out = torch.zeros_like(x)
-    for e, (row, column) in enumerate(
-        zip(entries.row.tolist(), entries.column.tolist(), strict=True)
-    ):
-        out[column] += value[e] * x[row]
+    for e, (to, source) in enumerate(zip(row.tolist(), column.tolist(), strict=True)):
+        out[to] += value[e] * x[source]
     return out
 
 
@@ -55,11 +44,11 @@ def test_products_and_dots_are_those_written_out(width, hub, device):
     on_device = [part.to(device) for part in (value, x, other)]
     close = {"rtol": 1e-12, "atol": 1e-12}
     torch.testing.assert_close(
-        entries.product(*on_device[:2]).cpu(), literal_product(entries, value, x), **close
+        entries.product(*on_device[:2]).cpu(), literal_product(*at, value, x), **close
     )
     torch.testing.assert_close(
         entries.turned_product(*on_device[:2]).cpu(),
-        literal_turned_product(entries, value, x),
+        literal_product(*at[::-1], value, x),
         **close,
     )
     torch.testing.assert_close(

@@ -32,7 +32,7 @@ class MaskSteps:
         self.uses_kernels = can_run_kernels(copies.value)
         if self.uses_kernels:
             self.places = [MaskPlaces.from_indices(*indices) for indices in copies.mask_indices()]
-            self.states = [AdamState.of(logit) for logit in logits]
+            self.states = [AdamState.before_first_step(logit) for logit in logits]
         else:
             self.adam = torch.optim.Adam(
                 logits, lr=rate, fused=True, capturable=copies.value.is_cuda
@@ -60,15 +60,16 @@ class MaskSteps:
                 mask.logit.grad = mask.gradient(gradient)
             self.adam.step()
             return
-        fresh = [mask for mask in self.masks if mask.is_alive is None]
-        alive = self._find_alive(for_leaves) if fresh else []
+        is_first = self.masks[0].is_alive is None
+        alive = self._find_alive(for_leaves) if is_first else []
         for mask, places, state, for_leaf in zip(
             self.masks, self.places, self.states, for_leaves, strict=True
         ):
             penalties = (mask.for_size, mask.for_entropy)
             update_logits(places, mask.logit, for_leaf, penalties, state, self.rate)
-        for mask, is_alive in zip(fresh, alive, strict=True):
-            mask.start_penalties(is_alive)
+        if is_first:
+            for mask, is_alive in zip(self.masks, alive, strict=True):
+                mask.start_penalties(is_alive)
 
     def _find_alive(self, for_leaves: list[Tensor]) -> list[Tensor]:
         """Which logits of each mask have a gradient.  (size,) bool each"""

@@ -64,8 +64,8 @@ class AdamState:
     step: Tensor
 
     @staticmethod
-    def of(logit: Tensor) -> "AdamState":
-        """Before the first step."""
+    def before_first_step(logit: Tensor) -> "AdamState":
+        """All means are 0."""
         step = torch.zeros((), dtype=torch.float64, device=logit.device)
         return AdamState(torch.zeros_like(logit), torch.zeros_like(logit), step)
 
